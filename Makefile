@@ -1,0 +1,111 @@
+# Dohle. `./dev` installs what is missing and calls these targets; they work alone too.
+#
+#   make build     build/dohle, build/libdohle-wire.a
+#   make test      unit tests (address and undefined sanitizers)
+#   make tidy      the rules that a program can check
+#   make B=other   build into another folder
+#   make CC=clang  the other compiler
+#   make SAN=1     sanitizers in everything (use with B=)
+
+B      ?= build
+CC     ?= gcc
+AR     ?= ar
+PREFIX ?= /usr/local
+
+# gnu17: C17 with the attributes and statement forms of gcc and clang.
+CSTD     = -std=gnu17
+# What the compiler can see, it must not pass over. Unused parameters are normal for callbacks.
+WARN     = -Wall -Wextra -Wno-unused-parameter -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+           -Wpointer-arith -Wcast-qual -Wundef -Wvla -Wimplicit-fallthrough
+ifdef STRICT
+WARN    += -Werror
+endif
+# -fno-plt and no PIC: one static-style program. -g costs nothing at run time; `strip` removes it.
+OPT     ?= -O2 -g
+# The isa-l CRC and OpenSSL choose by cpuid at run time, so the baseline stays generic.
+CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(B) -I$(B)/gen-include
+PACKAGES = isa-l libzstd liblz4 snappy zlib openssl json-c libmicrohttpd rdkafka libpcap
+# Debian's libsnappy and isa-l have no .pc file in every release; name what pkg-config does not know.
+LIBS    ?= -lisal -lzstd -llz4 -lsnappy -lz -lcrypto -lssl -ljson-c -lmicrohttpd -lrdkafka -lpcap -lpthread
+ifdef SAN
+SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDOHLE_SLOW_ASSERTS
+endif
+CFLAGS  += $(CSTD) $(WARN) $(OPT) $(SANFLAGS)
+LDFLAGS += $(SANFLAGS)
+
+FOLDERS  = base wire core record text sys io log net broker console
+SCHEMAS  = $(wildcard schema/messages/*.json)
+SOURCES  = $(filter-out %_test.c,$(foreach f,$(FOLDERS),$(wildcard src/$(f)/*.c)))
+CLI      = $(filter-out %_test.c,$(wildcard src/cli/*.c))
+SIM      = $(filter-out %_test.c,$(wildcard sim/*.c))
+TESTS    = $(foreach f,$(FOLDERS) cli,$(wildcard src/$(f)/*_test.c)) $(wildcard sim/*_test.c)
+
+GEN_STAMP = $(B)/gen.stamp
+OBJECTS   = $(SOURCES:%.c=$(B)/%.o) $(B)/gen.a.stamp
+TEST_BINS = $(TESTS:%.c=$(B)/%)
+
+.PHONY: all build test tidy clean run
+all: build
+build: $(B)/dohle $(B)/libdohle-wire.a
+
+# ---- generated C: never committed --------------------------------------------------------------
+# schemac reads schema/ and writes $(B)/gen/*.h (one per message) and $(B)/gen/*.c (tables).
+$(B)/schemac: $(wildcard tools/schemac*.c tools/schemac*.h)
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE -Itools -Isrc $(filter %.c,$^) -o $@ -ljson-c
+
+$(GEN_STAMP): $(B)/schemac $(SCHEMAS) $(wildcard schema/*.json)
+	@mkdir -p $(B)/gen
+	$(B)/schemac schema $(B)/gen
+	@touch $@
+
+# The tables are compiled like any other source; which files there are is known after generation.
+$(B)/libgen.a: $(GEN_STAMP)
+	@$(MAKE) --no-print-directory B=$(B) $(B)/libgen.a.inner
+
+GEN_C = $(wildcard $(B)/gen/*.c)
+.PHONY: $(B)/libgen.a.inner
+$(B)/libgen.a.inner: $(GEN_C:%.c=%.o)
+	@rm -f $(B)/libgen.a
+	$(AR) rcs $(B)/libgen.a $^
+
+$(B)/gen/%.o: $(B)/gen/%.c
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+# ---- objects, libraries, the program -----------------------------------------------------------
+$(B)/%.o: %.c $(GEN_STAMP)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/libdohle.a: $(SOURCES:%.c=$(B)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/libdohle-wire.a: $(filter $(B)/src/base/% $(B)/src/wire/% $(B)/src/record/% $(B)/src/text/%,$(SOURCES:%.c=$(B)/%.o)) $(B)/libgen.a
+	@rm -f $@
+	$(AR) rcs $@ $(filter %.o,$^) $(wildcard $(B)/gen/*.o)
+
+$(B)/libsim.a: $(SIM:%.c=$(B)/%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+LINK_ALL = -Wl,--start-group $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group
+
+$(B)/dohle: $(CLI:%.c=$(B)/%.o) $(B)/libdohle.a $(B)/libgen.a
+	$(CC) $(LDFLAGS) $(CLI:%.c=$(B)/%.o) $(LINK_ALL) $(LIBS) -o $@
+
+# ---- tests: src/x/y_test.c is a cmocka program over libdohle.a -----------------------------------
+$(TEST_BINS): $(B)/%: $(B)/%.o $(B)/libdohle.a $(B)/libgen.a $(B)/libsim.a
+	$(CC) $(LDFLAGS) $< -Wl,--start-group $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group $(LIBS) -lcmocka -o $@
+
+# One folder's tests: make test-src/log
+test-%: $(TEST_BINS)
+	@set -e; for t in $(filter $(B)/$*/%,$(TEST_BINS)); do echo "== $$t"; $$t; done
+
+unit: $(TEST_BINS)
+	@set -e; for t in $^; do echo "== $$t"; $$t; done
+
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
