@@ -105,6 +105,10 @@ test-%: $(TEST_BINS)
 unit: $(TEST_BINS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
+# ---- the rules that a program can check ---------------------------------------------------------
+tidy: build
+	@tools/tidy $(B)
+
 clean:
 	rm -rf $(B)
 
