@@ -8,7 +8,9 @@
 #   make SAN=1     sanitizers in everything (use with B=)
 
 B      ?= build
-CC     ?= gcc
+ifeq ($(origin CC),default)
+CC      = gcc
+endif
 AR     ?= ar
 PREFIX ?= /usr/local
 

@@ -26,8 +26,9 @@ struct wire_array {
     int32_t count; /* -1: null. */
 };
 
-struct wire_form;  /* One version of a message: its flat list of operations. wire/form.h */
-struct wire_field; /* One field of the schema: name, type, versions, meaning. wire/form.h */
+struct wire_form;   /* One version of a message: its flat list of operations. wire/form.h */
+struct wire_struct; /* A message's body or a nested struct, over all versions. wire/form.h */
+struct wire_field;  /* One field of the schema: name, type, versions, meaning. wire/form.h */
 
 enum wire_kind {
     WIRE_REQUEST,
@@ -49,6 +50,7 @@ struct wire_message {
     uint8_t kind;                         /* enum wire_kind */
     uint32_t size_bytes;                  /* Of its struct. */
     const struct wire_form *const *forms; /* By version - version_min. */
+    const struct wire_struct *shape;
 };
 
 enum wire_listener { WIRE_BROKER = 1, WIRE_CONTROLLER = 2 };
@@ -100,8 +102,7 @@ MUST_USE bool wire_decode(struct reader *in,
  * this before filling a struct that will be encoded. */
 void wire_defaults(const struct wire_message *message, void *out);
 
-/* The same for one array item or nested struct, by its generated `const struct wire_struct`. */
-struct wire_struct;
+/* The same for one array item or nested struct, by its generated `wire_x_shape`. */
 void wire_struct_defaults(const struct wire_struct *shape, void *out);
 
 /* Exact size of the encoded message, external bytes included. */
@@ -128,3 +129,13 @@ size_t wire_encode(const struct wire_form *form,
  * not ignorable (Kafka would refuse to encode it), or NULL. For tools and tests; servers set fields
  * by version. */
 const struct wire_field *wire_unsupported(const struct wire_form *form, const void *in);
+
+/* Fill `out` with the sample instance: the smallest legal one with one element in each array,
+ * numbers zero, booleans false, strings and bytes empty (not null), structs there (not null), no
+ * tagged fields, and an empty record batch (wire_sample_records) in each `records` field. Only
+ * fields that the form has are touched beside defaults. False: the arena is exhausted. */
+MUST_USE bool wire_sample(const struct wire_form *form, struct arena *arena, void *out);
+
+/* The empty 61-byte record batch v2 of the sample: all numbers zero but its length, magic and CRC.
+ */
+struct view wire_sample_records(void);

@@ -1,0 +1,123 @@
+/* schemac.c - main program and small things of the schema compiler.
+ *
+ *   schemac SCHEMA_DIR OUTPUT_DIR
+ *
+ * Writes OUTPUT_DIR/<message>.h for each message, tables_NN.c with their forms, index.c with the
+ * lists of messages and APIs, errors.h and errors.c. */
+#include "schemac.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MESSAGES_PER_FILE 12
+
+void fail(const char *file, const char *field, const char *format, ...)
+{
+    va_list list;
+    fprintf(stderr, "schemac: %s: %s%s", file, field != NULL ? field : "",
+            field != NULL ? ": " : "");
+    va_start(list, format);
+    vfprintf(stderr, format, list);
+    va_end(list);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void *keep(size_t size)
+{
+    void *block = calloc(1, size > 0 ? size : 1);
+    if (block == NULL) fail("schemac", NULL, "out of memory");
+    return block;
+}
+
+char *keep_format(const char *format, ...)
+{
+    va_list list;
+    char *text = NULL;
+    va_start(list, format);
+    if (vasprintf(&text, format, list) < 0) fail("schemac", NULL, "out of memory");
+    va_end(list);
+    return text;
+}
+
+static bool is_keyword(const char *name)
+{
+    static const char *const words[] = {"default", "switch", "case",     "int",    "long",
+                                        "short",   "float",  "register", "static", "struct",
+                                        "union",   "enum",   "auto",     "const"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(words[i], name) == 0) return true;
+    return false;
+}
+
+char *snake_case(const char *name)
+{
+    size_t size = strlen(name);
+    char *out = keep(2 * size + 2);
+    size_t n = 0;
+    for (size_t i = 0; i < size; i++) {
+        bool upper = isupper((unsigned char)name[i]);
+        bool after_lower = i > 0 && !isupper((unsigned char)name[i - 1]);
+        bool before_lower = i + 1 < size && islower((unsigned char)name[i + 1]);
+        if (upper && i > 0 && (after_lower || before_lower)) out[n++] = '_';
+        out[n++] = (char)tolower((unsigned char)name[i]);
+    }
+    if (is_keyword(out)) out[n++] = '_';
+    return out;
+}
+
+FILE *output_open(const char *path)
+{
+    FILE *out = fopen(keep_format("%s.new", path), "w+");
+    if (out == NULL) fail(path, NULL, "cannot be written");
+    return out;
+}
+
+static bool same_content(FILE *a, const char *path)
+{
+    FILE *b = fopen(path, "r");
+    if (b == NULL) return false;
+    rewind(a);
+    int x, y;
+    do {
+        x = fgetc(a);
+        y = fgetc(b);
+    } while (x == y && x != EOF);
+    fclose(b);
+    return x == y;
+}
+
+void output_close(FILE *out, const char *path)
+{
+    char *fresh = keep_format("%s.new", path);
+    bool same = fflush(out) == 0 && same_content(out, path);
+    if (ferror(out) || fclose(out) != 0) fail(path, NULL, "cannot be written");
+    if (same ? unlink(fresh) != 0 : rename(fresh, path) != 0)
+        fail(path, NULL, "cannot be replaced");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 3) {
+        fprintf(stderr, "usage: schemac SCHEMA_DIR OUTPUT_DIR\n");
+        return 2;
+    }
+    const char *dir = argv[2];
+    mkdir(dir, 0777);
+
+    int count = 0;
+    struct message **messages = schema_read(argv[1], &count);
+    for (int i = 0; i < count; i++)
+        emit_header(messages[i], dir);
+    for (int i = 0; i < count; i += MESSAGES_PER_FILE) {
+        int n = count - i < MESSAGES_PER_FILE ? count - i : MESSAGES_PER_FILE;
+        emit_tables(messages + i, n, keep_format("%s/tables_%02d.c", dir, i / MESSAGES_PER_FILE));
+    }
+    emit_index(messages, count, keep_format("%s/index.c", dir));
+    emit_errors(argv[1], dir);
+    return 0;
+}

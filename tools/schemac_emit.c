@@ -1,0 +1,409 @@
+/* schemac_emit.c - the generated files: a header per message, tables, the index, error codes. */
+#include "schemac.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const c_types[] = {
+    "bool",   "int8_t",      "int16_t",     "uint16_t",    "int32_t",     "uint32_t", "int64_t",
+    "double", "struct uuid", "struct view", "struct view", "struct view", NULL};
+
+static const char *const type_marks[] = {"WIRE_BOOL",  "WIRE_INT8",   "WIRE_INT16", "WIRE_UINT16",
+                                         "WIRE_INT32", "WIRE_UINT32", "WIRE_INT64", "WIRE_FLOAT64",
+                                         "WIRE_UUID",  "WIRE_STRING", "WIRE_BYTES", "WIRE_RECORDS",
+                                         "WIRE_STRUCT"};
+
+static bool may_be_null(const struct field *f)
+{
+    return f->nullable.min <= f->nullable.max;
+}
+
+static bool is_pointer(const struct field *f)
+{
+    return f->type == TYPE_STRUCT && !f->array && may_be_null(f);
+}
+
+static bool is_flexible(const struct message *m)
+{
+    return m->flexible.min <= m->flexible.max;
+}
+
+static void emit_member(const struct field *f, FILE *out)
+{
+    char *element = f->type == TYPE_STRUCT ? keep_format("struct %s", f->shape->c_name)
+                                           : keep_format("%s", c_types[f->type]);
+    if (f->array)
+        fprintf(out, "    struct {\n        %s *items;\n        int32_t count;\n    } %s;", element,
+                f->snake);
+    else
+        fprintf(out, "    %s %s%s;", element, is_pointer(f) ? "*" : "", f->snake);
+    fprintf(out, "%s%s%s\n", f->about[0] != '\0' ? " /* " : "", f->about,
+            f->about[0] != '\0' ? " */" : "");
+}
+
+static void emit_struct(const struct message *m, const struct shape *shape, bool *done, FILE *out)
+{
+    if (done[shape->index]) return;
+    done[shape->index] = true;
+    for (int i = 0; i < shape->field_count; i++)
+        if (shape->fields[i].shape != NULL) emit_struct(m, shape->fields[i].shape, done, out);
+    fprintf(out, "struct %s {\n", shape->c_name);
+    for (int i = 0; i < shape->field_count; i++)
+        emit_member(&shape->fields[i], out);
+    if (is_flexible(m))
+        fprintf(out, "    struct view tags; /* Unknown tagged fields, as they came. */\n");
+    if (shape->field_count == 0 && !is_flexible(m))
+        fprintf(out, "    uint8_t nothing; /* The message has no fields. */\n");
+    fprintf(out, "};\n\n");
+}
+
+void emit_header(const struct message *m, const char *dir)
+{
+    char *path = keep_format("%s/%s.h", dir, m->snake);
+    FILE *out = output_open(path);
+    bool *done = keep((size_t)m->shape_count);
+    fprintf(out, "/* %s: made by schemac from schema/messages/%s.json. */\n#pragma once\n\n",
+            m->name, m->name);
+    fprintf(out, "#include \"wire/wire.h\"\n\n");
+    for (int i = 0; i < m->shape_count; i++)
+        emit_struct(m, m->shapes[i], done, out);
+    fprintf(out, "extern const struct wire_message wire_%s;\n", m->snake);
+    for (int i = 0; i < m->shape_count; i++)
+        fprintf(out, "extern const struct wire_struct wire_%s_shape;\n", m->shapes[i]->c_name);
+    output_close(out, path);
+}
+
+/* ---- defaults -------------------------------------------------------------------------------- */
+
+static const char *number_of(const struct field *f)
+{
+    const char *text = f->default_text;
+    if (text == NULL || text[0] == '\0') return NULL;
+    if (f->type == TYPE_BOOL) return strcmp(text, "true") == 0 ? "true" : NULL;
+    if (f->type == TYPE_FLOAT64) return strtod(text, NULL) != 0 ? text : NULL;
+    long long value = strtoll(text, NULL, 0);
+    if (value == 0) return NULL;
+    if (f->type == TYPE_INT64 && value == (-9223372036854775807LL - 1)) return "INT64_MIN";
+    return keep_format(f->type == TYPE_INT64 ? "%lldLL" : "%lld", value);
+}
+
+static bool emit_default(const struct field *f, FILE *out);
+
+/* The initialiser of a struct; false if it is all zero (nothing was written). */
+static bool emit_shape_default(const struct shape *shape, FILE *out)
+{
+    bool any = false;
+    fprintf(out, "{");
+    for (int i = 0; i < shape->field_count; i++)
+        any = emit_default(&shape->fields[i], out) || any;
+    fprintf(out, "}");
+    return any;
+}
+
+static bool emit_default(const struct field *f, FILE *out)
+{
+    bool null = f->default_text != NULL && strcmp(f->default_text, "null") == 0;
+    if (f->array) {
+        if (null) fprintf(out, ".%s = {.count = -1}, ", f->snake);
+        return null;
+    }
+    if (f->type == TYPE_STRUCT) {
+        if (is_pointer(f)) return false;
+        char *bytes = NULL;
+        size_t size = 0;
+        FILE *inner = open_memstream(&bytes, &size);
+        bool any = emit_shape_default(f->shape, inner);
+        fclose(inner);
+        if (any) fprintf(out, ".%s = %s, ", f->snake, bytes);
+        free(bytes);
+        return any;
+    }
+    if (f->type == TYPE_STRING || f->type == TYPE_BYTES || f->type == TYPE_RECORDS) {
+        if (null || (f->type == TYPE_RECORDS && may_be_null(f))) {
+            fprintf(out, ".%s = {.null = true}, ", f->snake);
+            return true;
+        }
+        if (f->default_text != NULL && f->default_text[0] != '\0') {
+            fprintf(out, ".%s = {(const uint8_t *)\"%s\", %zu, false, false}, ", f->snake,
+                    f->default_text, strlen(f->default_text));
+            return true;
+        }
+        return false;
+    }
+    if (f->type == TYPE_UUID) return false;
+    const char *number = number_of(f);
+    if (number != NULL) fprintf(out, ".%s = %s, ", f->snake, number);
+    return number != NULL;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static void emit_string(FILE *out, const char *text)
+{
+    if (text == NULL) {
+        fprintf(out, "NULL");
+        return;
+    }
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') fputc('\\', out);
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static void emit_versions(FILE *out, struct versions v)
+{
+    fprintf(out, "{%d, %d}", v.min, v.max);
+}
+
+static void emit_flags(FILE *out, const struct field *f)
+{
+    fprintf(out, "0%s%s%s%s%s%s%s", f->array ? " | WIRE_FIELD_ARRAY" : "",
+            f->ignorable ? " | WIRE_FIELD_IGNORABLE" : "",
+            f->map_key ? " | WIRE_FIELD_MAP_KEY" : "",
+            f->zero_copy ? " | WIRE_FIELD_ZERO_COPY" : "",
+            f->never_flexible ? " | WIRE_FIELD_NEVER_FLEXIBLE" : "",
+            is_pointer(f) ? " | WIRE_FIELD_POINTER" : "",
+            f->default_is_string ? " | WIRE_FIELD_DEFAULT_STRING" : "");
+}
+
+static void emit_field(FILE *out, const struct shape *shape, const struct field *f)
+{
+    fprintf(out, "    {");
+    emit_string(out, f->name);
+    fprintf(out, ", ");
+    emit_string(out, f->about);
+    fprintf(out, ", ");
+    emit_string(out, f->type_text);
+    fprintf(out, ", ");
+    emit_string(out, f->default_text);
+    fprintf(out, ", ");
+    emit_string(out, f->entity);
+    if (f->shape != NULL)
+        fprintf(out, ", &wire_%s_shape, ", f->shape->c_name);
+    else
+        fprintf(out, ", NULL, ");
+    emit_versions(out, f->versions);
+    fprintf(out, ", ");
+    emit_versions(out, f->nullable);
+    fprintf(out, ", ");
+    emit_versions(out, f->tagged);
+    fprintf(out, ", %d, offsetof(struct %s, %s), %s, ", f->tag, shape->c_name, f->snake,
+            type_marks[f->type]);
+    emit_flags(out, f);
+    fprintf(out, "},\n");
+}
+
+static void emit_shape(const struct message *m, const struct shape *shape, FILE *out)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&bytes, &size);
+    bool any = emit_shape_default(shape, text);
+    fclose(text);
+    if (any)
+        fprintf(out, "static const struct %s %s_defaults = %s;\n", shape->c_name, shape->c_name,
+                bytes);
+    free(bytes);
+
+    if (shape->field_count > 0) {
+        fprintf(out, "static const struct wire_field %s_fields[] = {\n", shape->c_name);
+        for (int i = 0; i < shape->field_count; i++)
+            emit_field(out, shape, &shape->fields[i]);
+        fprintf(out, "};\n");
+    }
+    fprintf(out, "const struct wire_struct wire_%s_shape = {", shape->c_name);
+    emit_string(out, shape->name);
+    fprintf(out, shape->field_count > 0 ? ", %s_fields, " : ", NULL, ", shape->c_name);
+    fprintf(out, any ? "&%s_defaults, " : "NULL, ", shape->c_name);
+    fprintf(out, "sizeof(struct %s), %d, ", shape->c_name, shape->field_count);
+    if (is_flexible(m))
+        fprintf(out, "offsetof(struct %s, tags), ", shape->c_name);
+    else
+        fprintf(out, "UINT16_MAX, ");
+    emit_versions(out, shape->versions);
+    fprintf(out, ", %s};\n", shape->common ? "true" : "false");
+}
+
+static const char *kind_mark(const struct message *m)
+{
+    static const char *const kinds[][2] = {
+        {"request",           "WIRE_REQUEST"          },
+        {"response",          "WIRE_RESPONSE"         },
+        {"header",            "WIRE_HEADER"           },
+        {"data",              "WIRE_DATA"             },
+        {"metadata",          "WIRE_METADATA"         },
+        {"coordinator-key",   "WIRE_COORDINATOR_KEY"  },
+        {"coordinator-value", "WIRE_COORDINATOR_VALUE"},
+    };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i][0], m->kind) == 0) return kinds[i][1];
+    fail(m->file, "type", "no kind \"%s\"", m->kind);
+}
+
+static void emit_message(const struct message *m, FILE *out)
+{
+    for (int i = 0; i < m->shape_count; i++)
+        emit_shape(m, m->shapes[i], out);
+    emit_forms(m, out);
+
+    bool any = m->valid.min <= m->valid.max;
+    fprintf(out, "const struct wire_message wire_%s = {\"%s\", ", m->snake, m->name);
+    emit_string(out, m->note_count > 0 ? m->notes[0] : "");
+    fprintf(out, ", %d, %d, %d, %d, %s, sizeof(struct %s), ", m->api_key, any ? m->valid.min : 0,
+            any ? m->valid.max : -1, is_flexible(m) ? m->flexible.min : 32767, kind_mark(m),
+            m->snake);
+    fprintf(out, any ? "%s_forms" : "NULL", m->snake);
+    fprintf(out, ", &wire_%s_shape};\n", m->snake);
+
+    fprintf(out, "static const struct wire_struct *const %s_shapes[] = {", m->snake);
+    for (int i = 0; i < m->shape_count; i++)
+        fprintf(out, "&wire_%s_shape, ", m->shapes[i]->c_name);
+    fprintf(out, "};\n");
+    if (m->note_count > 0) {
+        fprintf(out, "static const char *const %s_notes[] = {\n", m->snake);
+        for (int i = 0; i < m->note_count; i++) {
+            fprintf(out, "    ");
+            emit_string(out, m->notes[i]);
+            fprintf(out, ",\n");
+        }
+        fprintf(out, "};\n");
+    }
+    fprintf(out, "const struct wire_facts wire_%s_facts = {&wire_%s, %s_shapes, ", m->snake,
+            m->snake, m->snake);
+    fprintf(out, m->note_count > 0 ? "%s_notes" : "NULL", m->snake);
+    fprintf(out, ", %d, %d, ", m->shape_count, m->note_count);
+    emit_versions(out, m->valid);
+    fprintf(out, ", ");
+    emit_versions(out, m->served);
+    fprintf(out, ", ");
+    emit_versions(out, m->flexible);
+    fprintf(out, ", ");
+    emit_versions(out, m->deprecated);
+    fprintf(out, ", \"%s\", 0%s%s, %s, %s};\n\n", m->kind,
+            m->listens_broker ? " | WIRE_BROKER" : "",
+            m->listens_controller ? " | WIRE_CONTROLLER" : "", m->listens_zk ? "true" : "false",
+            m->latest_unstable ? "true" : "false");
+}
+
+void emit_tables(struct message **messages, int count, const char *path)
+{
+    FILE *out = output_open(path);
+    fprintf(out, "/* Made by schemac. */\n#include \"wire/form.h\"\n\n");
+    for (int i = 0; i < count; i++)
+        fprintf(out, "#include \"gen/%s.h\"\n", messages[i]->snake);
+    for (int i = 0; i < count; i++) {
+        fprintf(out, "extern const struct wire_facts wire_%s_facts;\n", messages[i]->snake);
+        emit_message(messages[i], out);
+    }
+    output_close(out, path);
+}
+
+static const struct message *pair_of(struct message **messages,
+                                     int count,
+                                     int key,
+                                     const char *kind)
+{
+    for (int i = 0; i < count; i++)
+        if (messages[i]->api_key == key && strcmp(messages[i]->kind, kind) == 0) return messages[i];
+    return NULL;
+}
+
+static void emit_api(FILE *out, const struct message *request, const struct message *response)
+{
+    bool any = request->served.min <= request->served.max;
+    int stable = any ? request->served.max - (request->latest_unstable ? 1 : 0) : -1;
+    fprintf(out, "    {%d, %d, %d, %d, 0%s%s, \"%.*s\", &wire_%s, &wire_%s},\n", request->api_key,
+            any ? request->served.min : 0, any ? request->served.max : -1, stable,
+            request->listens_broker ? " | WIRE_BROKER" : "",
+            request->listens_controller ? " | WIRE_CONTROLLER" : "",
+            (int)strlen(request->name) - (int)strlen("Request"), request->name, request->snake,
+            response->snake);
+}
+
+void emit_index(struct message **messages, int count, const char *path)
+{
+    FILE *out = output_open(path);
+    fprintf(out, "/* Made by schemac: all messages, all APIs. */\n#include \"wire/index.h\"\n\n");
+    for (int i = 0; i < count; i++)
+        fprintf(
+            out,
+            "extern const struct wire_message wire_%s;\nextern const struct wire_facts wire_%s_facts;\n",
+            messages[i]->snake, messages[i]->snake);
+    fprintf(out, "const struct wire_message *const wire_index_messages[] = {\n");
+    for (int i = 0; i < count; i++)
+        fprintf(out, "    &wire_%s,\n", messages[i]->snake);
+    fprintf(out, "};\nconst uint32_t wire_index_message_count = %d;\n", count);
+    fprintf(out, "const struct wire_facts *const wire_index_facts[] = {\n");
+    for (int i = 0; i < count; i++)
+        fprintf(out, "    &wire_%s_facts,\n", messages[i]->snake);
+    fprintf(out, "};\n\nconst struct wire_api wire_index_apis[] = {\n");
+    int key = 0;
+    for (;; key++) {
+        const struct message *request = pair_of(messages, count, key, "request");
+        const struct message *response = pair_of(messages, count, key, "response");
+        if (request == NULL && response == NULL) break;
+        if (request == NULL || response == NULL)
+            fail("schema", NULL, "API %d needs a request and a response", key);
+        emit_api(out, request, response);
+    }
+    fprintf(out, "};\nconst uint32_t wire_index_api_count = %d;\n", key);
+    for (int i = 0; i < count; i++)
+        if (strcmp(messages[i]->kind, "request") == 0 && messages[i]->api_key >= key)
+            fail(messages[i]->file, "apiKey", "leaves a gap after %d", key - 1);
+    output_close(out, path);
+}
+
+/* ---- error codes ----------------------------------------------------------------------------- */
+
+static const char *need_text(struct json_object *row, const char *key)
+{
+    struct json_object *value;
+    if (!json_object_object_get_ex(row, key, &value))
+        fail("errors.json", key, "is missing in a row");
+    return json_object_get_string(value);
+}
+
+void emit_errors(const char *schema_dir, const char *dir)
+{
+    char *from = keep_format("%s/errors.json", schema_dir);
+    struct json_object *list = json_object_from_file(from);
+    if (list == NULL || !json_object_is_type(list, json_type_array))
+        fail(from, NULL, "is not a JSON array");
+    int count = (int)json_object_array_length(list);
+
+    char *path = keep_format("%s/errors.h", dir);
+    FILE *out = output_open(path);
+    fprintf(
+        out,
+        "/* Kafka's error codes: made by schemac from schema/errors.json. */\n#pragma once\n\n");
+    fprintf(out, "#include \"base/base.h\"\n\nenum kafka_error {\n");
+    for (int i = 0; i < count; i++) {
+        struct json_object *row = json_object_array_get_idx(list, (size_t)i);
+        fprintf(out, "    KAFKA_%s = %s,\n", need_text(row, "name"), need_text(row, "code"));
+    }
+    fprintf(
+        out,
+        "};\n\nstruct kafka_error_row {\n    const char *name;\n    const char *message;\n    int16_t code;\n"
+        "    bool retriable;\n};\n\n"
+        "/* In the order of their codes, from -1. */\n"
+        "extern const struct kafka_error_row kafka_errors[];\nextern const uint32_t kafka_error_count;\n");
+    output_close(out, path);
+
+    path = keep_format("%s/errors.c", dir);
+    out = output_open(path);
+    fprintf(
+        out,
+        "/* Made by schemac. */\n#include \"gen/errors.h\"\n\nconst struct kafka_error_row kafka_errors[] = {\n");
+    for (int i = 0; i < count; i++) {
+        struct json_object *row = json_object_array_get_idx(list, (size_t)i);
+        if (atol(need_text(row, "code")) != i - 1)
+            fail(from, need_text(row, "name"), "codes must follow one another from -1");
+        fprintf(out, "    {\"%s\", ", need_text(row, "name"));
+        emit_string(out, need_text(row, "message"));
+        fprintf(out, ", %s, %s},\n", need_text(row, "code"), need_text(row, "retriable"));
+    }
+    fprintf(out, "};\nconst uint32_t kafka_error_count = %d;\n", count);
+    output_close(out, path);
+}
