@@ -25,4 +25,30 @@
  * sockets are not read any more (architecture, section 4). */
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)
 
+/* Entries of log.dirs: more disks than a machine of this kind has. */
+#define LOG_DIRS_MAX 32u
+
+/* Failed records listed in one append's answer; all are counted. */
+#define LOG_FAULT_RECORDS_MAX 32u
+
+/* Pieces (appends) that one write of a log gathers: below the kernel's limit of 1,024 for one
+ * vectored write, and enough that a turn's small appends share one call. */
+#define LOG_WRITE_PIECES_MAX 64u
+
+/* Files in one commit; more wait for the next. The seam needs one pointer for each. */
+#define LOG_COMMIT_FILES_MAX 4096u
+
+/* Idle open segment files of a shard; above, the longest unused are closed. */
+#define LOG_OPEN_FILES_MAX 2048u
+
+/* Loaded indexes of closed segments of a shard; above, the longest unused are dropped. One of a
+ * full 1 GiB segment at index.interval.bytes=4096 has 262,144 entries: 5 MiB with its times. */
+#define LOG_INDEX_MEMORY_MAX (32u * 1024u * 1024u)
+
+/* The compaction's map from keys to offsets: 24 bytes a key, so 5.6 million keys a pass. */
+#define LOG_CLEANER_MAP_BYTES (128u * 1024u * 1024u)
+
+/* Batches remembered for each idempotent producer: Kafka's own number, clients rest on it. */
+#define LOG_PRODUCER_BATCHES 5u
+
 _Static_assert(ARENA_KEEP_BYTES >= ARENA_CHUNK_BYTES, "a reset must be able to keep a chunk");

@@ -1,0 +1,146 @@
+/* log_manager.h - the logs of one shard: several directories, their commits, tasks and checkpoints.
+ *
+ * Start: logs_open() (blocks: before serving) locks the directories, reads identity, clean marks
+ * and checkpoints and lists the partitions; it opens none of them. Turn: the shard calls
+ * logs_turn() before each io_turn(); there writes are handed over, commits start (one in flight per
+ * directory; what is appended meanwhile joins the next), and due tasks run: retention, compaction,
+ * checkpoints, producer expiry, closing of idle files, deletion, recovery of what was not used yet.
+ * Stop: logs_close() syncs, writes the checkpoints, and the clean mark where it is earned.
+ *
+ * Memory: from io_mem(). Thread: the shard's. */
+#pragma once
+
+#include "log/log.h"
+#include "log/log_dir.h"
+
+struct logs;
+
+enum log_ack {
+    LOG_ACK_SYNC,       /* dohle.ack.durability=sync: every commit follows at once. */
+    LOG_ACK_REPLICATED, /* =replicated: commits by bytes and age; acks rest on the written end. */
+};
+
+struct logs_options {
+    const char *const *paths; /* log.dirs, absolute. Borrowed for the call; paths are copied. */
+    uint32_t path_count;      /* 1 .. LOG_DIRS_MAX. */
+    int32_t node_id;
+    enum log_ack ack;
+    uint32_t open_files_max;            /* Idle files above this are closed. 0: the default. */
+    uint32_t unsynced_max_bytes;        /* Per directory. 0: LOG_UNSYNCED_MAX. */
+    int64_t retention_interval_ms;      /* log.retention.check.interval.ms. 0: 300000. */
+    int64_t checkpoint_interval_ms;     /* log.flush.offset.checkpoint.interval.ms. 0: 60000. */
+    int64_t high_watermark_interval_ms; /* replica.high.watermark.checkpoint.interval.ms. 0: 5000 */
+    int64_t cleaner_backoff_ms;         /* log.cleaner.backoff.ms. 0: 15000. */
+    uint32_t cleaner_map_bytes; /* log.cleaner.dedupe.buffer.size. 0: LOG_CLEANER_MAP_BYTES. */
+    bool cleaner_off;           /* log.cleaner.enable=false, for tests. */
+    struct log_config config;   /* For partitions that nobody has configured yet. */
+
+    /* Told in plain words, lower case, no full stop: what an operator must know. May be NULL. */
+    void (*say)(void *context, const char *text);
+    void *context;
+};
+
+enum logs_result {
+    LOGS_OK = 0,
+    LOGS_E_LOCKED,      /* Another process holds the directory. */
+    LOGS_E_FORMAT,      /* No directory has a meta.properties. */
+    LOGS_E_META,        /* A meta.properties is not valid, or of another node, or they disagree. */
+    LOGS_E_NAMES,       /* A folder that is no partition, or one partition in two directories. */
+    LOGS_E_DIRECTORIES, /* No directory is usable. */
+    LOGS_E_MEMORY,
+};
+
+/* Open all directories. A directory that cannot be read is offline and the others go on; one that
+ * lacks meta.properties beside others that have it is formatted with a new directory id. `say`
+ * tells what was wrong. Results: enum logs_result. Blocks: O(partitions). */
+MUST_USE int logs_open(struct io *io, const struct logs_options *options, struct logs **out);
+
+/* Hand over the turn's writes, start commits, run due tasks. Returns when to be called next at the
+ * latest (monotonic ms), as an argument for io_turn(). O(logs touched this turn). */
+int64_t logs_turn(struct logs *logs);
+
+/* Nothing is in flight and nothing waits to be written or synced. */
+bool logs_idle(const struct logs *logs);
+
+/* Clean stop. Phase one, logs_stop(): no more appends (LOG_E_BUSY); writes and commits run out: go
+ * on with logs_turn() and io_turn() until logs_idle(). Phase two, logs_close(): blocks; writes
+ * indexes, producer snapshots, checkpoints and the clean marks, frees everything. `logs_close`
+ * without waiting leaves no clean mark, as a crash would. `broker_epoch` goes into the mark; -1 if
+ * unknown. Both NULL-safe. */
+void logs_stop(struct logs *logs);
+void logs_close(struct logs *logs, int64_t broker_epoch);
+
+/* Free the memory and close files without another write: what a crash leaves. For tests. */
+void logs_abandon(struct logs *logs);
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+struct log_dir_info {
+    const char *path;         /* Lives as long as the logs. */
+    struct uuid directory_id; /* Zero if it could not be read. */
+    int error;                /* 0: online; else -errno of the failure that took it offline. */
+    bool full;                /* No space: appends answer LOG_E_FULL until there is some. */
+    bool clean;               /* It had the clean mark at start. */
+    bool cordoned;            /* Gets no new replicas. */
+    uint32_t partitions;      /* Replicas in it. */
+    uint32_t unrecovered;     /* Of these, not yet recovered after an unclean stop. */
+    uint64_t unsynced_bytes;  /* Assigned and not yet durable. */
+    uint64_t commits;         /* Done. */
+    uint64_t commit_files;    /* Files in them. */
+};
+
+uint32_t logs_dir_count(const struct logs *logs);
+void logs_dir_info(const struct logs *logs, uint32_t index, struct log_dir_info *out);
+void logs_dir_cordon(struct logs *logs, uint32_t index, bool cordoned);
+
+/* The broker epoch of the last clean stop: if every directory is online, has the mark, and they
+ * agree; else -1. For BrokerRegistration. */
+int64_t logs_previous_broker_epoch(const struct logs *logs);
+
+/* Watches that are told of any directory that goes offline (once each, from io_turn()). */
+struct logs_watch {
+    struct list link;
+    void (*offline)(struct logs_watch *watch, uint32_t directory);
+};
+void logs_watch_add(struct logs *logs, struct logs_watch *watch);
+
+/* Partitions whose unsynced bytes made log_append() answer LOG_E_BUSY may go on: below the cap. */
+bool logs_dir_busy(const struct logs *logs, uint32_t index);
+
+/* ---- partitions ------------------------------------------------------------------------------ */
+
+#define LOG_DIRECTORY_ANY UINT32_MAX
+
+struct logs_replica {
+    struct view topic;
+    int32_t partition;
+    struct uuid topic_id;            /* Zero: not checked (and not written to a new one). */
+    const struct log_config *config; /* NULL: the default. Copied. */
+    uint32_t directory; /* Index, or LOG_DIRECTORY_ANY: the online, not cordoned one with the fewest
+                           partitions. Only for a new replica. */
+    bool is_new;        /* The controller has just placed it here: not having files is right. */
+};
+
+/* The replica's log: the one on disk, or a new one whose files appear with its first append. A
+ * folder with another topic id is renamed to -stray when the log opens, and the log begins empty.
+ *
+ *   LOG_OK          `*out` is set; it lives until logs_delete().
+ *   LOG_E_DAMAGED   a checkpoint names the partition, its folder is gone: lost, not empty (unless
+ *                   is_new). Said once.
+ *   LOG_E_MEMORY
+ *   < 0             its directory (or every directory) is offline. */
+MUST_USE int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **out);
+
+/* The log of a partition that is there, or NULL. O(1). */
+struct log *logs_find(const struct logs *logs, struct view topic, int32_t partition);
+
+/* Every log, in an order that repeats; until `each` returns false. `each` may delete the log. */
+void logs_each(struct logs *logs, bool (*each)(void *context, struct log *log), void *context);
+
+/* Delete a replica: its folder is renamed to -delete, out of the checkpoints, and unlinked after
+ * file.delete.delay.ms. Its watches get LOG_EVENT_FAILED; the pointer is invalid when `task` is
+ * done (NULL: nobody waits) and the name may be used again at once. */
+void logs_delete(struct logs *logs, struct log *log, struct log_task *task);
+
+/* The folder is not this node's: renamed to -stray and left for the operator. As logs_delete. */
+void logs_stray(struct logs *logs, struct log *log, struct log_task *task);
