@@ -12,6 +12,7 @@ import collections
 import json
 import os
 import re
+import subprocess
 import sys
 import zipfile
 
@@ -284,6 +285,34 @@ def compare_words(ours, originals):
     print(f"{copies} descriptions equal to an original of more than four words")
 
 
+def compare_errors(jars, release, file):
+    """errors.json against the table inside the newer release's clients jar, which only Java can read."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    clients = os.path.join(jars, "kafka-clients-" + ".".join(map(str, release)) + ".jar")
+    logging = [os.path.join(jars, f) for f in os.listdir(jars) if f.startswith("slf4j-api-")]
+    run = subprocess.run(["java", "-cp", os.pathsep.join([clients] + logging),
+                          os.path.join(here, "PrintErrors.java")], check=True, capture_output=True, text=True)
+    theirs = [line.split("\t") for line in run.stdout.splitlines()]
+    with open(file, encoding="utf-8") as f:
+        ours = parse(f.read())
+    check([e["code"] for e in ours] == [int(t[0]) for t in theirs], "errors", "codes and their order",
+          [e["code"] for e in ours], [int(t[0]) for t in theirs])
+    originals = {tuple(plain(t[3])) for t in theirs}
+    by_code = {int(t[0]): t for t in theirs}
+    for error in ours:
+        if error["code"] not in by_code:
+            continue
+        _, name, retriable, _ = by_code[error["code"]]
+        where = f"errors.{name}"
+        same(list(error), ["code", "name", "retriable", "message"], where, "keys and their order")
+        same(error["name"], name, where, "name")
+        same(error["retriable"], retriable == "true", where, "retriable")
+        words = tuple(plain(error["message"]))
+        check(bool(words) and error["message"].endswith("."), where, "message", error["message"])
+        check(len(words) <= 4 or words not in originals, where, "message copied", error["message"])
+    print(f"{len(ours)} errors")
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
@@ -315,6 +344,7 @@ def main():
             compare_message(ours[name], new[name], before, name)
             compare_versions(ours[name], new[name], before, name)
     compare_words(ours, list(new.values()) + list(old.values()))
+    compare_errors(sys.argv[1], max(releases), os.path.join(folder, "errors.json"))
     for failure in failures[:200]:
         print("FAIL", failure)
     if len(failures) > 200:
