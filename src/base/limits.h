@@ -51,4 +51,33 @@
 /* Batches remembered for each idempotent producer: Kafka's own number, clients rest on it. */
 #define LOG_PRODUCER_BATCHES 5u
 
+/* What one batch may decompress to, and one message set. Kafka has no bound; a producer that meets
+ * this one splits its batch. 256 times the default max.message.bytes. */
+#define RECORD_INFLATED_MAX (256u * 1024u * 1024u)
+
+/* One decompressed record that somebody wants as one piece (tools, coordinators, compaction). */
+#define RECORD_BYTES_MAX (128u * 1024u * 1024u)
+
+/* Decompressed bytes are looked at through a window of this size; the usual record fits. */
+#define RECORD_WINDOW_BYTES (64u * 1024u)
+
+/* Records of one batch that an answer names as bad. Kafka names all; a client needs one. */
+#define RECORD_ERRORS_MAX 1000u
+
+/* zstd frames may ask for windows of up to 2^27 bytes: level 22 does, and clients may set it. */
+#define COMPRESS_ZSTD_WINDOW_LOG_MAX 27
+
+/* The largest block of one snappy chunk that is taken (Kafka's writers make 32 KiB, other clients
+ * one block of the whole batch), and of the lz4 frame format. */
+#define COMPRESS_SNAPPY_BLOCK_MAX (128u * 1024u * 1024u)
+#define COMPRESS_LZ4_BLOCK_MAX    (4u * 1024u * 1024u)
+
+/* All states of one struct compress_work with one stream open: zstd's window and its tables, or
+ * one snappy block. */
+#define COMPRESS_WORK_MAX (160u * 1024u * 1024u)
+
 _Static_assert(ARENA_KEEP_BYTES >= ARENA_CHUNK_BYTES, "a reset must be able to keep a chunk");
+_Static_assert(RECORD_BYTES_MAX <= RECORD_INFLATED_MAX, "a record is part of its batch");
+_Static_assert(COMPRESS_WORK_MAX > (1u << COMPRESS_ZSTD_WINDOW_LOG_MAX) &&
+                   COMPRESS_WORK_MAX > COMPRESS_SNAPPY_BLOCK_MAX,
+               "a stream's largest window fits");
