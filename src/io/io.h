@@ -21,6 +21,7 @@
 
 #include <sys/uio.h>
 
+#include "base/bytes.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/view.h"
@@ -49,6 +50,10 @@ struct uuid io_random_uuid(
     struct io *io); /* Version 4, never with a leading '-' in base64, as Kafka. */
 
 struct mem *io_mem(struct io *io); /* The node's counted memory. */
+
+/* Stop the lanes, wait for what they are doing, and free the handle. Files and streams must be
+ * closed. */
+void io_free(struct io *io);
 
 /* ---- the turn -------------------------------------------------------------------------------- */
 

@@ -1,0 +1,288 @@
+/* io.c - the public face of the seam: forwards to the backend chosen at start. */
+#include "io/backend.h"
+
+#include "base/bytes.h"
+
+int64_t io_now_ms(struct io *io)
+{
+    return io->backend->now_ms(io);
+}
+
+int64_t io_now_us(struct io *io)
+{
+    return io->backend->now_us(io);
+}
+
+int64_t io_wall_ms(struct io *io)
+{
+    return io->backend->wall_ms(io);
+}
+
+uint64_t io_random(struct io *io, enum io_random stream)
+{
+    assert(stream < IO_RANDOM_STREAMS);
+    return io->backend->random(io, stream);
+}
+
+struct uuid io_random_uuid(struct io *io)
+{
+    struct uuid id;
+    do {
+        uint64_t high = io_random(io, IO_RANDOM_IDS), low = io_random(io, IO_RANDOM_IDS);
+        store_be64(id.bytes, high);
+        store_be64(id.bytes + 8, low);
+        id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0f) | 0x40); /* Version 4, */
+        id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3f) | 0x80); /* variant 1. */
+    } while (id.bytes[0] >> 2 == 62); /* '-' in base64url: an option to a command line. */
+    return id;
+}
+
+struct mem *io_mem(struct io *io)
+{
+    return io->mem;
+}
+
+uint32_t io_turn(struct io *io, int64_t until_ms)
+{
+    return io->backend->turn(io, until_ms);
+}
+
+void io_wake(struct io *io)
+{
+    io->backend->wake(io);
+}
+
+void io_free(struct io *io)
+{
+    if (io != NULL) io->backend->free(io);
+}
+
+static void io_submit(struct io *io, struct io_op *op, enum io_kind kind)
+{
+    assert(op->done != NULL);
+    assert(!op->in_flight);
+    op->kind = (uint8_t)kind;
+    op->in_flight = true;
+    op->result = 0;
+    io->backend->submit(io, op);
+}
+
+void io_write(struct io *io,
+              struct io_op *op,
+              struct io_file *file,
+              const struct iovec *iov,
+              uint32_t iov_count,
+              uint64_t offset)
+{
+    op->rw.file = file;
+    op->rw.iov = iov;
+    op->rw.iov_count = iov_count;
+    op->rw.offset = offset;
+    io_submit(io, op, IO_WRITE);
+}
+
+void io_read(struct io *io,
+             struct io_op *op,
+             struct io_file *file,
+             const struct iovec *iov,
+             uint32_t iov_count,
+             uint64_t offset)
+{
+    op->rw.file = file;
+    op->rw.iov = iov;
+    op->rw.iov_count = iov_count;
+    op->rw.offset = offset;
+    io_submit(io, op, IO_READ);
+}
+
+void io_durable(struct io *io, struct io_op *op, struct io_file **files, uint32_t file_count)
+{
+    assert(file_count > 0);
+    op->durable.files = files;
+    op->durable.file_count = file_count;
+    io_submit(io, op, IO_DURABLE);
+}
+
+void io_job(struct io *io,
+            struct io_op *op,
+            int64_t (*run)(struct io *io, void *argument),
+            void *argument)
+{
+    op->job.run = run;
+    op->job.argument = argument;
+    io_submit(io, op, IO_JOB);
+}
+
+int io_disk_open(struct io *io, const char *path, int flags, struct io_file **out)
+{
+    return io->backend->open(io, path, flags, out);
+}
+
+int io_disk_stat(struct io *io, const char *path, struct io_stat *out)
+{
+    return io->backend->stat(io, path, out);
+}
+
+int64_t io_disk_size(struct io *io, struct io_file *file)
+{
+    return io->backend->size(io, file);
+}
+
+int64_t io_disk_read(struct io *io, struct io_file *file, void *out, size_t size, uint64_t offset)
+{
+    return io->backend->read(io, file, out, size, offset);
+}
+
+int64_t io_disk_read_cached(struct io *io,
+                            struct io_file *file,
+                            void *out,
+                            size_t size,
+                            uint64_t offset)
+{
+    return io->backend->read_cached(io, file, out, size, offset);
+}
+
+int64_t io_disk_write(struct io *io,
+                      struct io_file *file,
+                      const void *bytes,
+                      size_t size,
+                      uint64_t offset)
+{
+    return io->backend->write(io, file, bytes, size, offset);
+}
+
+int io_disk_truncate(struct io *io, struct io_file *file, uint64_t size)
+{
+    return io->backend->truncate(io, file, size);
+}
+
+int io_disk_reserve(struct io *io, struct io_file *file, uint64_t offset, uint64_t size)
+{
+    return io->backend->reserve(io, file, offset, size);
+}
+
+int io_disk_sync(struct io *io, struct io_file *file)
+{
+    return io->backend->sync(io, file);
+}
+
+int io_disk_sync_dir(struct io *io, const char *path)
+{
+    return io->backend->sync_dir(io, path);
+}
+
+int io_disk_rename(struct io *io, const char *from, const char *to)
+{
+    return io->backend->rename(io, from, to);
+}
+
+int io_disk_unlink(struct io *io, const char *path)
+{
+    return io->backend->unlink(io, path);
+}
+
+int io_disk_mkdir(struct io *io, const char *path)
+{
+    return io->backend->mkdir(io, path);
+}
+
+int io_disk_rmdir(struct io *io, const char *path)
+{
+    return io->backend->rmdir(io, path);
+}
+
+int64_t io_disk_free_bytes(struct io *io, const char *path)
+{
+    return io->backend->free_bytes(io, path);
+}
+
+int io_disk_list(struct io *io,
+                 const char *path,
+                 bool (*each)(void *context, const char *name),
+                 void *context)
+{
+    return io->backend->list(io, path, each, context);
+}
+
+int io_disk_lock(struct io *io, const char *path, struct io_file **out)
+{
+    return io->backend->lock(io, path, out);
+}
+
+int io_listen(struct io *io,
+              const struct io_address *address,
+              const struct io_accept_events *events,
+              void *context,
+              struct io_listener **out,
+              struct io_address *bound)
+{
+    return io->backend->listen(io, address, events, context, out, bound);
+}
+
+int io_connect(struct io *io, const struct io_address *address, struct io_stream **out)
+{
+    return io->backend->connect(io, address, out);
+}
+
+int64_t io_stream_recv(struct io *io, struct io_stream *stream, void *out, size_t size)
+{
+    return io->backend->recv(io, stream, out, size);
+}
+
+int64_t io_stream_send(struct io *io,
+                       struct io_stream *stream,
+                       const struct iovec *iov,
+                       uint32_t iov_count,
+                       bool more)
+{
+    return io->backend->send(io, stream, iov, iov_count, more);
+}
+
+int64_t io_stream_send_file(struct io *io,
+                            struct io_stream *stream,
+                            struct io_file *file,
+                            uint64_t offset,
+                            size_t size)
+{
+    return io->backend->send_file(io, stream, file, offset, size);
+}
+
+void io_disk_close(struct io *io, struct io_file *file)
+{
+    if (file == NULL) return;
+    io->backend->close(io, file);
+}
+
+void io_unlisten(struct io *io, struct io_listener *listener)
+{
+    io->backend->unlisten(io, listener);
+}
+
+void io_stream_watch(struct io *io,
+                     struct io_stream *stream,
+                     int want,
+                     const struct io_stream_events *events,
+                     void *context)
+{
+    io->backend->watch(io, stream, want, events, context);
+}
+
+void io_stream_want(struct io *io, struct io_stream *stream, int want)
+{
+    io->backend->want(io, stream, want);
+}
+
+void io_stream_local(struct io *io, struct io_stream *stream, struct io_address *out)
+{
+    io->backend->local(io, stream, out);
+}
+
+void io_stream_peer(struct io *io, struct io_stream *stream, struct io_address *out)
+{
+    io->backend->peer(io, stream, out);
+}
+
+void io_stream_close(struct io *io, struct io_stream *stream)
+{
+    io->backend->close_stream(io, stream);
+}

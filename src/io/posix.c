@@ -1,0 +1,382 @@
+/* posix.c - one shard's turn over epoll, and its lanes.
+ *
+ * Writes are made by the shard itself at the start of a turn, in the order of submission: into the
+ * page cache they do not block. Reads are tried without waiting and go to the work lane when the
+ * page cache has not got them. *Make durable* goes to the sync lane of its log directory, jobs to
+ * the work lane. Lanes hand back through a locked list and an eventfd. This file and its sisters
+ * are the only ones that make system calls (console and cli excepted). */
+#include "io/posix_inside.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define POSIX_EVENTS_PER_TURN 256
+
+static struct posix *posix_of(struct io *io)
+{
+    return container_of(io, struct posix, io);
+}
+
+/* ---- clocks and randomness ------------------------------------------------------------------- */
+
+static int64_t clock_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void posix_clocks(struct posix *p)
+{
+    p->now_ms = clock_us(CLOCK_MONOTONIC) / 1000;
+    p->wall_ms = clock_us(CLOCK_REALTIME) / 1000;
+}
+
+static int64_t posix_now_ms(struct io *io)
+{
+    return posix_of(io)->now_ms;
+}
+
+static int64_t posix_now_us(struct io *io)
+{
+    (void)io;
+    return clock_us(CLOCK_MONOTONIC);
+}
+
+static int64_t posix_wall_ms(struct io *io)
+{
+    return posix_of(io)->wall_ms;
+}
+
+static uint64_t rotate(uint64_t x, int by)
+{
+    return (x << by) | (x >> (64 - by));
+}
+
+/* xoshiro256**, seeded from the kernel. Ids and hash seeds only; keys and salts come from OpenSSL.
+ */
+static uint64_t posix_random(struct io *io, enum io_random stream)
+{
+    uint64_t *s = posix_of(io)->random[stream];
+    uint64_t result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate(s[3], 45);
+    return result;
+}
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+void posix_lane_init(struct lane *lane, struct posix *posix, bool background)
+{
+    *lane = (struct lane){.posix = posix, .background = background};
+    list_init(&lane->queue);
+    pthread_mutex_init(&lane->lock, NULL);
+    pthread_cond_init(&lane->more, NULL);
+}
+
+static void posix_wake(struct io *io)
+{
+    uint64_t one = 1;
+    ssize_t written = write(posix_of(io)->wake_fd, &one, sizeof(one));
+    (void)written; /* It can only fail when the counter is full: then a wake-up is pending. */
+}
+
+static void lane_finish(struct posix *p, struct io_op *op)
+{
+    pthread_mutex_lock(&p->lock);
+    list_append(&p->finished, &op->link);
+    pthread_mutex_unlock(&p->lock);
+    posix_wake(&p->io);
+}
+
+static void lane_run(struct posix *p, struct io_op *op)
+{
+    switch ((enum io_kind)op->kind) {
+    case IO_READ:
+        op->result = posix_readv(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset, 0);
+        break;
+    case IO_DURABLE: op->result = posix_durable(op->durable.files, op->durable.file_count); break;
+    case IO_JOB: op->result = op->job.run(&p->io, op->job.argument); break;
+    case IO_WRITE: assert(false);
+    }
+    lane_finish(p, op);
+}
+
+static void *lane_main(void *argument)
+{
+    struct lane *lane = argument;
+    if (lane->background) setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 10);
+    for (;;) {
+        pthread_mutex_lock(&lane->lock);
+        while (list_empty(&lane->queue) && !lane->stop)
+            pthread_cond_wait(&lane->more, &lane->lock);
+        struct list *node = list_pop(&lane->queue);
+        pthread_mutex_unlock(&lane->lock);
+        if (node == NULL) return NULL;
+        lane_run(lane->posix, container_of(node, struct io_op, link));
+    }
+}
+
+void posix_lane_push(struct lane *lane, struct io_op *op)
+{
+    pthread_mutex_lock(&lane->lock);
+    list_append(&lane->queue, &op->link);
+    pthread_cond_signal(&lane->more);
+    pthread_mutex_unlock(&lane->lock);
+    if (lane->started) return;
+
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    lane->started = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
+    pthread_attr_destroy(&attributes);
+    if (!lane->started) { /* No thread to be had: the shard does it itself, slowly. */
+        list_remove(&op->link);
+        lane_run(lane->posix, op);
+    }
+}
+
+void posix_lane_stop(struct lane *lane)
+{
+    if (lane->started) {
+        pthread_mutex_lock(&lane->lock);
+        lane->stop = true;
+        pthread_cond_signal(&lane->more);
+        pthread_mutex_unlock(&lane->lock);
+        pthread_join(lane->thread, NULL);
+    }
+    pthread_cond_destroy(&lane->more);
+    pthread_mutex_destroy(&lane->lock);
+}
+
+/* ---- submissions and completions ------------------------------------------------------------- */
+
+static void op_hold(struct io_op *op, int by)
+{
+    if (op->kind == IO_WRITE || op->kind == IO_READ) {
+        op->rw.file->in_flight += (uint32_t)by;
+        if (op->rw.file->in_flight == 0 && op->rw.file->closing) posix_file_put(op->rw.file);
+    } else if (op->kind == IO_DURABLE) {
+        for (uint32_t i = 0; i < op->durable.file_count; i++) {
+            struct io_file *file = op->durable.files[i];
+            file->in_flight += (uint32_t)by;
+            if (file->in_flight == 0 && file->closing) posix_file_put(file);
+        }
+    }
+}
+
+static void posix_submit(struct io *io, struct io_op *op)
+{
+    op_hold(op, 1);
+    list_append(&posix_of(io)->submitted, &op->link);
+}
+
+static void hand_over(struct posix *p, struct io_op *op)
+{
+    switch ((enum io_kind)op->kind) {
+    case IO_WRITE:
+        op->result = posix_writev_all(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset);
+        list_append(&p->done, &op->link);
+        break;
+    case IO_READ:
+        op->result =
+            posix_readv(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset, RWF_NOWAIT);
+        if (op->result == -EAGAIN || op->result == -EOPNOTSUPP)
+            posix_lane_push(&p->work, op);
+        else
+            list_append(&p->done, &op->link);
+        break;
+    case IO_DURABLE: posix_lane_push(&p->sync[op->durable.files[0]->lane], op); break;
+    case IO_JOB: posix_lane_push(&p->work, op); break;
+    }
+}
+
+static void hand_over_all(struct posix *p)
+{
+    struct list *node;
+    while ((node = list_pop(&p->submitted)) != NULL)
+        hand_over(p, container_of(node, struct io_op, link));
+}
+
+static void collect_finished(struct posix *p)
+{
+    uint64_t count;
+    ssize_t got = read(p->wake_fd, &count, sizeof(count));
+    (void)got;
+    pthread_mutex_lock(&p->lock);
+    struct list *node;
+    while ((node = list_pop(&p->finished)) != NULL)
+        list_append(&p->done, node);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Only what is there now: what a callback submits waits for the next turn. */
+static uint32_t deliver(struct posix *p)
+{
+    struct list batch;
+    list_init(&batch);
+    struct list *node;
+    while ((node = list_pop(&p->done)) != NULL)
+        list_append(&batch, node);
+    uint32_t count = 0;
+    while ((node = list_pop(&batch)) != NULL) {
+        struct io_op *op = container_of(node, struct io_op, link);
+        op->in_flight = false;
+        op_hold(op, -1);
+        count++;
+        op->done(op);
+    }
+    return count;
+}
+
+/* ---- the turn -------------------------------------------------------------------------------- */
+
+static int ready_of(uint32_t events)
+{
+    int ready = 0;
+    if (events & EPOLLIN) ready |= IO_READABLE;
+    if (events & EPOLLOUT) ready |= IO_WRITABLE;
+    if (events & (EPOLLHUP | EPOLLERR)) ready |= IO_HANGUP;
+    return ready;
+}
+
+static uint32_t dispatch(struct posix *p, const struct epoll_event *event)
+{
+    const enum posix_watched *watched = event->data.ptr;
+    if (*watched == POSIX_WAKE) {
+        collect_finished(p);
+        return 0;
+    }
+    if (*watched == POSIX_LISTENER) {
+        struct io_listener *listener = event->data.ptr;
+        if (!listener->closed) posix_accept_ready(p, listener);
+        return 1;
+    }
+    struct io_stream *stream = event->data.ptr;
+    if (stream->closed || stream->events == NULL) return 0;
+    stream->events->ready(stream->context, stream, ready_of(event->events));
+    return 1;
+}
+
+static int wait_ms(struct posix *p, int64_t until_ms)
+{
+    if (!list_empty(&p->done)) return 0;
+    if (until_ms == INT64_MAX) return -1;
+    int64_t left = until_ms - clock_us(CLOCK_MONOTONIC) / 1000;
+    return left <= 0 ? 0 : (int)MIN(left, INT_MAX);
+}
+
+static uint32_t posix_turn(struct io *io, int64_t until_ms)
+{
+    struct posix *p = posix_of(io);
+    hand_over_all(p);
+    struct epoll_event events[POSIX_EVENTS_PER_TURN];
+    int count = epoll_wait(p->epoll_fd, events, POSIX_EVENTS_PER_TURN, wait_ms(p, until_ms));
+    posix_clocks(p);
+    uint32_t called = 0;
+    for (int i = 0; i < count; i++)
+        called += dispatch(p, &events[i]);
+    called += deliver(p);
+    posix_bury(p);
+    return called;
+}
+
+/* ---- the handle ------------------------------------------------------------------------------ */
+
+static void posix_free(struct io *io)
+{
+    struct posix *p = posix_of(io);
+    posix_lane_stop(&p->work);
+    for (uint32_t i = 0; i < POSIX_SYNC_LANES; i++)
+        posix_lane_stop(&p->sync[i]);
+    posix_bury(p);
+    close(p->wake_fd);
+    close(p->epoll_fd);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+const struct io_backend posix_backend = {
+    .now_ms = posix_now_ms,
+    .now_us = posix_now_us,
+    .wall_ms = posix_wall_ms,
+    .random = posix_random,
+    .turn = posix_turn,
+    .wake = posix_wake,
+    .submit = posix_submit,
+    .free = posix_free,
+    .open = posix_open,
+    .close = posix_close,
+    .stat = posix_stat,
+    .size = posix_size,
+    .read = posix_read,
+    .read_cached = posix_read_cached,
+    .write = posix_write,
+    .truncate = posix_truncate,
+    .reserve = posix_reserve,
+    .sync = posix_sync,
+    .sync_dir = posix_sync_dir,
+    .rename = posix_rename,
+    .unlink = posix_unlink,
+    .mkdir = posix_mkdir,
+    .rmdir = posix_rmdir,
+    .free_bytes = posix_free_bytes,
+    .list = posix_list,
+    .lock = posix_lock,
+    .listen = posix_listen,
+    .unlisten = posix_unlisten,
+    .connect = posix_connect,
+    .watch = posix_watch,
+    .want = posix_want,
+    .recv = posix_recv,
+    .send = posix_send,
+    .send_file = posix_send_file,
+    .local = posix_local,
+    .peer = posix_peer,
+    .close_stream = posix_close_stream,
+};
+
+struct io *posix_new(struct mem *mem)
+{
+    static const enum posix_watched wake_mark = POSIX_WAKE;
+    struct posix *p = calloc(1, sizeof(*p));
+    if (p == NULL) return NULL;
+    p->io = (struct io){&posix_backend, mem};
+    p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN};
+    memcpy(&event.data.ptr, &(const void *){&wake_mark},
+           sizeof(event.data.ptr)); /* epoll has no const. */
+    bool seeded = getrandom(p->random, sizeof(p->random), 0) == (ssize_t)sizeof(p->random);
+    if (p->epoll_fd < 0 || p->wake_fd < 0 || !seeded ||
+        epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &event) != 0) {
+        int reason = errno;
+        if (p->epoll_fd >= 0) close(p->epoll_fd);
+        if (p->wake_fd >= 0) close(p->wake_fd);
+        free(p);
+        errno = reason;
+        return NULL;
+    }
+    list_init(&p->submitted);
+    list_init(&p->done);
+    list_init(&p->graves);
+    list_init(&p->finished);
+    pthread_mutex_init(&p->lock, NULL);
+    posix_lane_init(&p->work, p, true);
+    for (uint32_t i = 0; i < POSIX_SYNC_LANES; i++)
+        posix_lane_init(&p->sync[i], p, false);
+    posix_clocks(p);
+    return &p->io;
+}

@@ -1,0 +1,9 @@
+/* memory.h - the counted memory of a node or a job, over malloc.
+ *
+ * Thread: one at a time; a job that runs elsewhere has one of its own. */
+#pragma once
+
+#include "base/mem.h"
+
+/* A memory with nothing out. `limit_bytes` 0: none. */
+void memory_init(struct mem *mem, uint64_t limit_bytes);
