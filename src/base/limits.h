@@ -28,9 +28,6 @@
 /* Entries of log.dirs: more disks than a machine of this kind has. */
 #define LOG_DIRS_MAX 32u
 
-/* Failed records listed in one append's answer; all are counted. */
-#define LOG_FAULT_RECORDS_MAX 32u
-
 /* Pieces (appends) that one write of a log gathers: below the kernel's limit of 1,024 for one
  * vectored write, and enough that a turn's small appends share one call. */
 #define LOG_WRITE_PIECES_MAX 64u

@@ -19,6 +19,7 @@
 #include "base/list.h"
 #include "io/io.h"
 #include "log/log_config.h"
+#include "record/batch_validate.h"
 
 struct log;      /* One replica of a partition. */
 struct log_file; /* A counted open file. */
@@ -29,10 +30,8 @@ enum log_result {
     LOG_LATER,       /* In the background now; LOG_EVENT_READY tells when to ask again. */
     LOG_DUPLICATE,   /* An idempotent producer's retry of what is in the log. */
     LOG_NOT_FOUND,   /* Nothing matches. */
-    LOG_E_CORRUPT,   /* A magic, a length or a CRC does not hold (CORRUPT_MESSAGE). */
-    LOG_E_INVALID,   /* Against the rules for a batch or record: see struct log_fault. */
-    LOG_E_CODEC,     /* Cannot be decompressed, or an unknown codec (UNKNOWN_SERVER_ERROR). */
-    LOG_E_TOO_BIG,   /* A batch exceeds max.message.bytes (MESSAGE_TOO_LARGE). */
+    LOG_E_INVALID,   /* Against the rules for batches or records: log_appended.fault says which, and
+                        record_fault_error() gives Kafka's code. */
     LOG_E_SEGMENT,   /* The batches exceed segment.bytes (RECORD_LIST_TOO_LARGE). */
     LOG_E_SEQUENCE,  /* Not the next sequence (OUT_OF_ORDER_SEQUENCE_NUMBER). */
     LOG_E_FENCED,    /* An older producer epoch (INVALID_PRODUCER_EPOCH). */
@@ -58,39 +57,15 @@ enum log_origin {
 };
 
 struct log_append {
-    struct buf *buf;        /* Holds the batches; a reference is kept until they are written. */
-    uint32_t at_bytes;      /* Where in `buf` the first batch begins. */
-    uint32_t size_bytes;    /* What follows the last complete batch is dropped, as Kafka does. */
-    int32_t leader_epoch;   /* Stamped into each batch; outside its CRC, as is the offset. */
-    int64_t wall_ms;        /* Wall clock of this step, for the timestamp rules. */
-    enum log_origin origin; /* What is checked, and who gives the offsets. */
+    struct buf *buf;         /* Holds the batches; a reference is kept until they are written. */
+    uint32_t at_bytes;       /* Where in `buf` the first batch begins. */
+    uint32_t size_bytes;     /* What follows the last complete batch is dropped, as Kafka does. */
+    int32_t leader_epoch;    /* Stamped into each batch; outside its CRC, as is the offset. */
+    int64_t wall_ms;         /* Wall clock of this step, for the timestamp rules. */
+    enum log_origin origin;  /* What is checked, and who gives the offsets. */
+    int16_t produce_version; /* Of the request; INT16_MAX if there is none. */
     int16_t marker_txn_version; /* Of WriteTxnMarkers: 2 asks for the stricter epoch rule. */
-};
-
-/* Rules of LOG_E_INVALID. The first two are about single records, the others about the batch. */
-enum log_rule {
-    LOG_RULE_NONE = 0,
-    LOG_RULE_KEY,         /* No key, and cleanup.policy has `compact` (INVALID_RECORD). */
-    LOG_RULE_TIMESTAMP,   /* Outside the allowed range (INVALID_TIMESTAMP). */
-    LOG_RULE_BASE_OFFSET, /* Not 0 in what a client sent. */
-    LOG_RULE_ONE_BATCH,   /* Not exactly one batch. */
-    LOG_RULE_MAGIC,       /* Not magic 2. */
-    LOG_RULE_COUNT,       /* RecordsCount and LastOffsetDelta do not agree, or are not positive. */
-    LOG_RULE_CONTROL,     /* A control batch from a client. */
-    LOG_RULE_SEQUENCE,    /* A producer id without a sequence. */
-    LOG_RULE_RECORD,      /* A record does not parse. */
-    LOG_RULE_OFFSET_DELTAS, /* Compressed, kept as it is, deltas not 0..n-1 (UNKNOWN_SERVER_ERROR).
-                             */
-};
-
-struct log_fault {
-    enum log_rule rule;    /* LOG_RULE_TIMESTAMP if any record broke it, else the first found. */
-    uint32_t failed_count; /* Records that broke a record rule. */
-    uint32_t listed_count; /* Of these, how many are listed here. */
-    struct {
-        uint32_t index; /* In the batch, from 0. */
-        enum log_rule rule;
-    } listed[LOG_FAULT_RECORDS_MAX];
+    struct arena *request;      /* For the list of failed records; NULL: none is wanted. */
 };
 
 struct log_appended {
@@ -98,7 +73,12 @@ struct log_appended {
     int64_t offset_end;   /* One past the last record. */
     int64_t append_time_ms; /* For the response: `wall_ms` under LogAppendTime, the stored batch's
                                MaxTimestamp if LOG_DUPLICATE, else -1. */
-    struct log_fault fault; /* If LOG_E_INVALID. */
+    /* If LOG_E_INVALID: the rule that failed, and the records that failed it (in the request's
+     * arena; empty for rules that are not about single records). */
+    enum record_fault fault;
+    const struct batch_record_error *errors;
+    int32_t error_count; /* In `errors`. */
+    int32_t error_total; /* All. */
 };
 
 /* Check the batches, give them offsets, and queue their write to the active segment.
@@ -111,7 +91,7 @@ struct log_appended {
  *   LOG_OK          `out` is set. Nothing to append (no complete batch): offset_first = offset_end.
  *   LOG_DUPLICATE   `out` holds the offsets and the time of the first time.
  *   LOG_LATER       the log is being opened.
- *   LOG_E_CORRUPT LOG_E_INVALID LOG_E_CODEC LOG_E_TOO_BIG LOG_E_SEGMENT
+ *   LOG_E_INVALID LOG_E_SEGMENT
  *   LOG_E_SEQUENCE LOG_E_FENCED LOG_E_TXN_STATE LOG_E_COORDINATOR_FENCED
  *   LOG_E_ORDER     origin follower: the first batch begins below the assigned end.
  *   LOG_E_FULL LOG_E_BUSY LOG_E_MEMORY   retriable.

@@ -31,13 +31,14 @@ struct log_config {
     uint32_t index_interval_bytes;       /* index.interval.bytes */
     uint32_t max_message_bytes;          /* max.message.bytes: of a batch, with its 12 bytes */
     uint32_t min_cleanable_dirty_permil; /* min.cleanable.dirty.ratio, in thousandths */
-    int16_t compression;                 /* compression.type: 0 none .. 4 zstd, or _PRODUCER */
+    int8_t compression;                  /* compression.type: enum codec, or _PRODUCER */
     int16_t compression_gzip_level;      /* compression.gzip.level */
     int16_t compression_lz4_level;       /* compression.lz4.level */
     int32_t compression_zstd_level;      /* compression.zstd.level */
     bool log_append_time;                /* message.timestamp.type = LogAppendTime */
     bool cleanup_compact;                /* cleanup.policy has `compact` */
     bool cleanup_delete;                 /* cleanup.policy has `delete` */
+    bool header_only;                    /* dohle.produce.validation=header */
     bool preallocate;                    /* preallocate: blocks are reserved, the size is not */
 };
 
@@ -66,5 +67,6 @@ struct log_config {
         .log_append_time = false,                                                                  \
         .cleanup_compact = false,                                                                  \
         .cleanup_delete = true,                                                                    \
+        .header_only = false,                                                                      \
         .preallocate = false,                                                                      \
     })
