@@ -91,14 +91,19 @@ $(B)/libsim.a: $(SIM:%.c=$(B)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# The commands without main(), so that their tests can link them.
+$(B)/libcli.a: $(filter-out $(B)/src/cli/main.o,$(CLI:%.c=$(B)/%.o))
+	@rm -f $@
+	$(AR) rcs $@ $^
+
 LINK_ALL = -Wl,--start-group $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group
 
 $(B)/dohle: $(CLI:%.c=$(B)/%.o) $(B)/libdohle.a $(B)/libgen.a
 	$(CC) $(LDFLAGS) $(CLI:%.c=$(B)/%.o) $(LINK_ALL) $(LIBS) -o $@
 
 # ---- tests: src/x/y_test.c is a cmocka program over libdohle.a -----------------------------------
-$(TEST_BINS): $(B)/%: $(B)/%.o $(B)/libdohle.a $(B)/libgen.a $(B)/libsim.a
-	$(CC) $(LDFLAGS) $< -Wl,--start-group $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group $(LIBS) -lcmocka -o $@
+$(TEST_BINS): $(B)/%: $(B)/%.o $(B)/libdohle.a $(B)/libgen.a $(B)/libsim.a $(B)/libcli.a
+	$(CC) $(LDFLAGS) $< -Wl,--start-group $(B)/libcli.a $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group $(LIBS) -lcmocka -o $@
 
 # One folder's tests: make test-src/log
 test-%: $(TEST_BINS)

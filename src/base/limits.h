@@ -73,6 +73,11 @@
  * one snappy block. */
 #define COMPRESS_WORK_MAX (160u * 1024u * 1024u)
 
+/* Text that a tool builds at once: the tree of the largest frame that the tools take (100 MiB, as
+ * Kafka's socket.request.max.bytes) may need many bytes a byte; more is an error, not a swap storm.
+ */
+#define TEXT_OUT_MAX (1024u * 1024u * 1024u)
+
 _Static_assert(ARENA_KEEP_BYTES >= ARENA_CHUNK_BYTES, "a reset must be able to keep a chunk");
 _Static_assert(RECORD_BYTES_MAX <= RECORD_INFLATED_MAX, "a record is part of its batch");
 _Static_assert(COMPRESS_WORK_MAX > (1u << COMPRESS_ZSTD_WINDOW_LOG_MAX) &&

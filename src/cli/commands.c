@@ -1,0 +1,15 @@
+/* commands.c - the list of all commands. To add one: write its file, declare it here, put it in the
+ * list at its place on the screen. */
+#include "cli/cli.h"
+
+extern const struct cli_command command_wire_list;
+
+const struct cli_command *const cli_commands[] = {
+    &command_wire_list,
+};
+const int cli_command_count = ARRAY_SIZE(cli_commands);
+
+const struct cli_family cli_families[] = {
+    {"wire", CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, encode"},
+};
+const int cli_family_count = ARRAY_SIZE(cli_families);

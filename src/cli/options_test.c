@@ -1,0 +1,89 @@
+/* options_test.c - command lines, good and bad. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cli/cli.h"
+
+static const struct cli_option options[] = {
+    {"version",   0, "N", NULL, "a number"},
+    {"format",        'f', "FORMAT", "tree|rows|hex", "a choice"},
+    {"verbose", 'v', NULL, NULL, "a flag"},
+    {NULL   },
+};
+
+static const struct cli_command command = {.name = "test",
+                                           .arguments = "WORD",
+                                           .options = options,
+                                           .words_min = 1,
+                                           .words_max = 2};
+
+static char said[4096];
+
+static enum cli_exit parse(struct cli *cli, const char *line)
+{
+    static char copy[200];
+    char *words[20];
+    int count = 0;
+    char *save = NULL;
+    snprintf(copy, sizeof(copy), "%s", line);
+    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save))
+        words[count++] = word;
+    words[count] = NULL;
+    FILE *errors = fmemopen(said, sizeof(said), "w");
+    *cli = (struct cli){.command = &command, .errors = errors};
+    enum cli_exit code = cli_parse(cli, count, words);
+    long long number = -1;
+    if (code == CLI_OK) code = cli_integer(cli, "version", (struct cli_range){0, 9}, &number);
+    fclose(errors);
+    return code;
+}
+
+static void test_good(void **state)
+{
+    struct cli cli;
+    assert_int_equal(parse(&cli, "one --version 4 -v --format=hex two"), CLI_OK);
+    assert_string_equal(cli_value(&cli, "version"), "4");
+    assert_string_equal(cli_value(&cli, "format"), "hex");
+    assert_true(cli_has(&cli, "verbose"));
+    assert_int_equal(cli.word_count, 2);
+    assert_string_equal(cli.words[1], "two");
+
+    assert_int_equal(parse(&cli, "-ftree - -- --version"), CLI_OK);
+    assert_string_equal(cli_value(&cli, "format"), "tree");
+    assert_false(cli_has(&cli, "verbose"));
+    assert_string_equal(cli.words[0], "-");
+    assert_string_equal(cli.words[1], "--version");
+}
+
+static void expect_usage(const char *line, const char *words)
+{
+    struct cli cli;
+    assert_int_equal(parse(&cli, line), CLI_USAGE);
+    if (strstr(said, words) == NULL) print_error("\"%s\" said: %s", line, said);
+    assert_non_null(strstr(said, words));
+}
+
+static void test_bad(void **state)
+{
+    expect_usage("", "usage: dohle test WORD");
+    expect_usage("a b c", "\"c\"");
+    expect_usage("a --verison 3", "did you mean --version?");
+    expect_usage("a -x", "no option -x");
+    expect_usage("a --version", "needs its value N");
+    expect_usage("a --version x", "not \"x\"");
+    expect_usage("a --version 10", "from 0 to 9");
+    expect_usage("a --format he", "one of tree|rows|hex");
+    expect_usage("a --verbose=1", "takes no value");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_bad),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
