@@ -1,0 +1,100 @@
+/* config.h - the table of configuration names, and the rules for their values.
+ *
+ * schema/configs.json is the one place that knows a setting; tools/configc.c compiles it into
+ * gen/config_table.c. The controller checks topic and broker overrides with it, the server reads
+ * server.properties by it, DescribeConfigs and `dohle config` print it.
+ *
+ * A value is text as it was given, and stays so; it is parsed where it is used. Pure. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/view.h"
+
+/* Kafka's ids of types in DescribeConfigs. */
+enum config_type {
+    CONFIG_BOOLEAN = 1,
+    CONFIG_STRING = 2,
+    CONFIG_INT = 3,
+    CONFIG_SHORT = 4,
+    CONFIG_LONG = 5,
+    CONFIG_DOUBLE = 6,
+    CONFIG_LIST = 7,
+    CONFIG_CLASS = 8,
+    CONFIG_PASSWORD = 9
+};
+
+enum config_scope { CONFIG_BROKER, CONFIG_TOPIC, CONFIG_GROUP, CONFIG_CLIENT_METRICS };
+
+/* Where a broker setting can be changed while the broker runs. */
+enum config_dynamic {
+    CONFIG_READ_ONLY,   /* Only in the file. */
+    CONFIG_PER_BROKER,  /* On one broker. */
+    CONFIG_CLUSTER_WIDE /* On one broker, or as the default of all. */
+};
+
+/* Does Dohle do what the setting says? */
+enum config_honoured {
+    CONFIG_IGNORED, /* Taken and stored, without effect. */
+    CONFIG_PARTLY,  /* See the meaning. */
+    CONFIG_HONOURED
+};
+
+struct config_def {
+    const char *name;
+    const char *default_text;    /* NULL: none (Kafka's null). */
+    const char *meaning;         /* In our words, a sentence or two. */
+    const char *const *synonyms; /* Of a topic setting: the broker settings that give its default,
+                                    the dynamic one first; NULL-terminated. NULL: none. */
+    const char *const *values;   /* The only values (of a list: items) allowed; NULL: see below. */
+    double min;                  /* Numbers, both inclusive. */
+    double max;
+    uint8_t type;     /* enum config_type */
+    uint8_t scope;    /* enum config_scope */
+    uint8_t dynamic;  /* enum config_dynamic */
+    uint8_t honoured; /* enum config_honoured */
+    bool required;    /* Of a list: must not be empty. */
+    bool internal;    /* Not shown by DescribeConfigs. */
+    bool own;         /* Dohle's, not Kafka's. */
+};
+
+/* The setting, or NULL. Names are compared exactly. O(log n). */
+const struct config_def *config_find(enum config_scope scope, struct view name);
+
+/* All settings of a scope, by name. */
+const struct config_def *config_all(enum config_scope scope, uint32_t *count);
+
+/* The setting whose name is nearest to one that does not exist, or NULL if none is near: for
+ * warnings. O(settings). */
+const struct config_def *config_nearest(enum config_scope scope, struct view name);
+
+enum config_fault {
+    CONFIG_OK = 0,
+    CONFIG_E_PARSE, /* Not a value of its type. */
+    CONFIG_E_RANGE, /* A number outside [min, max]. */
+    CONFIG_E_VALUE, /* Text that is not among the allowed, or does not have the form. */
+    CONFIG_E_EMPTY, /* An empty item in a list, or an empty list where that is not allowed. */
+    CONFIG_E_LONG,  /* More than 32,767 characters. */
+    CONFIG_E_NULL   /* No value where there must be one. */
+};
+
+/* Check one value by its definition: type, range, form. */
+MUST_USE enum config_fault config_check(const struct config_def *def, struct view value);
+
+/* Parsed values. False: the text is not one. Spaces around are ignored, as by Kafka. */
+MUST_USE bool config_parse_bool(struct view text, bool *out);
+MUST_USE bool config_parse_int64(struct view text, int64_t *out);
+MUST_USE bool config_parse_double(struct view text, double *out);
+
+/* The next item of a list, trimmed; false at the end. `rest` begins as the whole value. The empty
+ * value has no items; an empty item comes as the empty view. */
+bool config_list_next(struct view *rest, struct view *item);
+
+/* Is the text one of the list's items? */
+bool config_list_has(struct view list, struct view item);
+
+/* Looks up a value by name; the null view if it is not set. */
+typedef struct view config_lookup(void *context, struct view name);
+
+/* Rules that bind several settings of one topic (log.md 26.1), asked with `lookup` over the
+ * effective values. Returns NULL, or the rule that is broken, in words (constant). */
+const char *config_check_topic(config_lookup *lookup, void *context);
