@@ -56,9 +56,14 @@ $(B)/schemac: $(wildcard tools/schemac*.c tools/schemac*.h)
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE -Itools -Isrc $(filter %.c,$^) -o $@ -ljson-c
 
-$(GEN_STAMP): $(B)/schemac $(SCHEMAS) $(wildcard schema/*.json)
+$(B)/metricc: tools/metricc.c
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
+
+$(GEN_STAMP): $(B)/schemac $(B)/metricc $(SCHEMAS) $(wildcard schema/*.json)
 	@mkdir -p $(B)/gen
 	$(B)/schemac schema $(B)/gen
+	$(B)/metricc schema $(B)/gen
 	@touch $@
 
 # The tables are compiled like any other source; which files there are is known after generation.

@@ -78,6 +78,46 @@
  */
 #define TEXT_OUT_MAX (1024u * 1024u * 1024u)
 
+/* The receive buffer that all connections of a shard share: one recv of a busy loopback stream.
+ * Frames above a quarter of it are shared, smaller ones copied, so that what is kept wastes at most
+ * 4x. */
+#define NET_RECEIVE_BYTES (256u * 1024u)
+
+/* Encoded output of one connection above which its requests are not handled: one usual fetch. */
+#define NET_OUTPUT_HIGH_BYTES (1024u * 1024u)
+
+/* A chunk of a connection's encoded output; an idle connection has none. */
+#define NET_CHUNK_BYTES (16u * 1024u)
+
+/* Produce requests of one connection in process at once: five times what clients send
+ * (max.in.flight.requests.per.connection=5), and a bound for those who send more. */
+#define NET_PIPELINE_MAX 25u
+
+/* Frames handled of one connection in one turn, so that a flood is fair to the others. */
+#define NET_FRAMES_PER_TURN 64u
+
+/* Ended requests kept for reuse by a shard, each with up to ARENA_KEEP_BYTES. */
+#define NET_SPARE_REQUESTS 64u
+
+/* A frame that comes slower than this, after connections.max.idle.ms, is given up. */
+#define NET_SLOWEST_BYTES_PER_S 1024u
+
+/* How long unread input can hold the horizon: the usual session of a consumer. */
+#define NET_HORIZON_HOLD_MAX_MS 45000
+
+/* Places for pieces of one vectored send. */
+#define NET_SEND_PIECES 64u
+
+/* APIs x versions x errors that are counted one by one. */
+#define NET_REQUEST_COUNTS_MAX 4096u
+
+/* Addresses that max.connections.per.ip remembers are as many as there are connections. Requests in
+ * memory when queued.max.request.bytes is not set: Kafka has no bound. */
+#define NET_RECEIVE_BUDGET_BYTES (256u * 1024u * 1024u)
+
+/* A client's name and version of its software, as shown; longer ones are cut. */
+#define NET_SOFTWARE_BYTES 64u
+
 _Static_assert(ARENA_KEEP_BYTES >= ARENA_CHUNK_BYTES, "a reset must be able to keep a chunk");
 _Static_assert(RECORD_BYTES_MAX <= RECORD_INFLATED_MAX, "a record is part of its batch");
 _Static_assert(COMPRESS_WORK_MAX > (1u << COMPRESS_ZSTD_WINDOW_LOG_MAX) &&

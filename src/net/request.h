@@ -1,0 +1,92 @@
+/* request.h - one request of a client: what came, and the ways to end it.
+ *
+ * A handler gets a decoded request and ends it exactly once, at once or later:
+ *
+ *   request_reply   the response goes to the client, in the order of the connection
+ *   request_finish  there is nothing to answer (Produce with acks=0)
+ *   request_close   the client broke the protocol: the connection is closed
+ *
+ * A request that is not ended when its handler returns is parked: it stays as it is, with its arena
+ * and buffer, until somebody ends it. When its connection goes meanwhile, `gone` (if set) is called
+ * once, so that what waits may stop waiting; the request must be ended all the same, and ending it
+ * is then harmless: nothing is sent.
+ *
+ * Memory: `message` and the views in it lie in `arena` and `buf`. A handler may take more from
+ * `arena` (it is charged to the request), and may take a reference on `buf` to keep bytes longer
+ * than the request. Thread: the shard that owns the connection. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/view.h"
+#include "io/io.h"
+#include "wire/wire.h"
+
+struct connection;
+struct listener;
+struct shard;
+
+struct request {
+    /* What came; the handler reads. */
+    const struct wire_api *api;
+    int16_t version;
+    int32_t correlation_id;
+    struct view client_id; /* Null stays null; quotas and metrics take it as empty. */
+    const void *message;   /* The decoded request: the struct of api->request. */
+    struct buf *buf;       /* Holds the frame; a produce request's batches are views into it. */
+    struct view body;      /* The encoded body, in `buf`. */
+    struct arena arena;    /* Lives until the request is ended and its answer is sent. */
+    uint32_t frame_bytes;  /* Header and body, without the four length bytes. */
+    int64_t arrived_ms;    /* When the last byte of the frame was received (io_now_ms). */
+    int64_t handled_ms;    /* When the handler was called. */
+
+    /* Who sent it. Views that live as long as the connection (or the request, if that is longer).
+     */
+    struct view principal; /* "User:ANONYMOUS" */
+    const struct listener *listener;
+    const struct io_address *peer;
+    struct connection *connection; /* NULL once it is gone. */
+
+    /* The handler may set. */
+    void (*gone)(struct request *request); /* The connection went while this was parked. */
+    void *parked;                          /* The handler's own: what it waits on. */
+    int64_t patience_ms; /* How long the client asked to wait: not counted as slow. */
+
+    /* The rest is net's. */
+    struct shard *shard;
+    struct list link;    /* In the connection's queue, in order of arrival. */
+    uint8_t state;       /* enum request_state */
+    bool errors_counted; /* request_error was called. */
+    int64_t throttle_ms; /* Mute the connection for so long after the answer. */
+    struct list answer;  /* Encoded output that waits for its turn. */
+};
+
+enum request_state {
+    REQUEST_RUNNING,  /* With its handler, or parked. */
+    REQUEST_ANSWERED, /* Its answer waits for the answers before it. */
+    REQUEST_SENDING,  /* Its answer is in the connection's output. */
+};
+
+/* Answer with this response struct (of request->api->response). Encoded before this returns; ranges
+ * are sent later. Ends the request: it must not be touched any more. If there is no memory for the
+ * answer, or the connection is gone, ranges are released and the connection is closed. */
+void request_reply(struct request *request, const void *response);
+
+/* End without an answer. */
+void request_finish(struct request *request);
+
+/* End, and close the connection. `why` is a literal for the log line: "unknown api key". */
+void request_close(struct request *request, const char *why);
+
+/* Count one error code of the answer, for metrics and the request log. Call it once for each item
+ * that carries an error; none called: the request counts as NONE. */
+void request_error(struct request *request, int16_t error_code);
+
+/* After the answer, read nothing from the connection for `throttle_ms` (the largest call counts).
+ * The response carries the same number by the handler's hand. */
+void request_throttle(struct request *request, int64_t throttle_ms);
+
+/* A zeroed struct of the response, with the schema's defaults, in the arena; NULL: no memory (then
+ * request_close(request, "no memory") is right). */
+MUST_USE void *request_response(struct request *request);
