@@ -4,7 +4,8 @@
  * separator and before a continued line is dropped, space at the value's end stays. '#' and '!'
  * begin a comment where a key would begin. A backslash at the end of a line joins the next to it;
  * elsewhere \t \n \r \f, \uXXXX, and a backslash before any other character is that character.
- * A key that comes twice has its last value, and the first is told. Bytes are taken as UTF-8.
+ * A key that comes twice has its last value (and remembers the line of the first). Bytes are taken
+ * as UTF-8.
  *
  * Pure but for the arena's memory. */
 #pragma once
@@ -14,8 +15,9 @@
 
 struct property {
     struct view name;
-    struct view value; /* Never null. */
-    uint32_t line;     /* Where it begins, from 1; 0: given on the command line. */
+    struct view value;      /* Never null. */
+    uint32_t line;          /* Where it begins, from 1; 0: given on the command line. */
+    uint32_t replaced_line; /* An earlier line that gave the same name; 0: none. */
 };
 
 struct properties {
@@ -32,23 +34,14 @@ enum properties_result {
     PROPERTIES_E_NO_MEMORY,
 };
 
-/* What was wrong, or strange, where. */
-struct properties_note {
-    uint32_t line;
-    struct view name; /* The setting, if there is one. */
-};
-
 #define PROPERTIES_MAX 10000u
 
-/* Add what the text says to properties (zero: empty). Views are in `config`, not in the text.
- * On an error `at->line` is its line. `repeated` (may be NULL) is called for each name that the
- * text gives twice. */
+/* Add what the text says to `properties` (zero: empty). What is in `properties` afterwards lies in
+ * `config`; the text is not needed any more. On an error `*line` tells where. */
 MUST_USE enum properties_result properties_parse(struct properties *properties,
                                                  struct view text,
                                                  struct arena *config,
-                                                 void (*repeated)(void *context,
-                                                                  struct properties_note note),
-                                                 struct properties_note *at);
+                                                 uint32_t *line);
 
 /* The value of a name, or NULL. O(count). */
 const struct property *properties_find(const struct properties *properties, struct view name);

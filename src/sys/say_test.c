@@ -1,0 +1,128 @@
+/* say_test.c - lines as they are written, escapes, limits. */
+#include "sys/say.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+struct caught {
+    char line[SAY_LINE_BYTES + 1];
+    size_t size;
+    int count;
+};
+
+static int64_t fixed_wall(void *context)
+{
+    (void)context;
+    return INT64_C(1796022191042);
+}
+
+static void catch_line(void *context, const char *line, size_t size)
+{
+    struct caught *caught = context;
+    assert_true(size <= SAY_LINE_BYTES);
+    memcpy(caught->line, line, size);
+    caught->line[size] = '\0';
+    caught->size = size;
+    caught->count++;
+}
+
+static struct say sayer(struct caught *caught, bool json)
+{
+    *caught = (struct caught){0};
+    return (struct say){.level = SAY_INFO,
+                        .json = json,
+                        .wall_ms = fixed_wall,
+                        .sink = catch_line,
+                        .context = caught};
+}
+
+static void readable(void **state)
+{
+    (void)state;
+    struct caught caught;
+    struct say s = sayer(&caught, false);
+    say(&s, SAY_WARN, "net", "closed after %d ms", 7);
+    assert_string_equal(caught.line, "2026-11-30 07:09:51.042 warn net: closed after 7 ms\n");
+    say(&s, SAY_DEBUG, "net", "not said");
+    assert_int_equal(caught.count, 1);
+    say(&s, SAY_ERROR, "net", "two\nlines");
+    assert_string_equal(caught.line, "2026-11-30 07:09:51.042 error net: two lines\n");
+}
+
+static void json(void **state)
+{
+    (void)state;
+    struct caught caught;
+    struct say s = sayer(&caught, true);
+    say(&s, SAY_INFO, "net", "a \"b\" \\ \n");
+    assert_string_equal(caught.line,
+                        "{\"time\":\"2026-11-30T07:09:51.042Z\",\"level\":\"info\","
+                        "\"part\":\"net\",\"message\":\"a \\\"b\\\" \\\\ \\u000a\"}\n");
+}
+
+static void long_lines(void **state)
+{
+    (void)state;
+    static char text[3 * SAY_LINE_BYTES];
+    for (int style = 0; style < 2; style++) {
+        memset(text, style == 0 ? 'x' : '\x01', sizeof(text) - 1);
+        struct caught caught;
+        struct say s = sayer(&caught, style == 1);
+        say(&s, SAY_INFO, "net", "%s", text);
+        assert_int_equal(caught.count, 1);
+        assert_int_equal(caught.line[caught.size - 1], '\n');
+        assert_null(memchr(caught.line, '\n', caught.size - 1));
+    }
+}
+
+static void escapes(void **state)
+{
+    (void)state;
+    static const struct {
+        struct view bytes;
+        const char *shown;
+    } cases[] = {
+        {VIEW("plain"),                           "plain"                      },
+        {VIEW("a\nb\0c"),                         "a\\x0ab\\x00c"              },
+        {VIEW("\"\\"),                            "\\x22\\x5c"                 },
+        {VIEW("\xc3\xa9"),                        "\xc3\xa9"                   },
+        {VIEW("\xc3"),                            "\\xc3"                      },
+        {VIEW("\xc0\xaf"),                        "\\xc0\\xaf"                 },
+        {VIEW("\xed\xa0\x80"),                    "\\xed\\xa0\\x80"            },
+        {VIEW("\xc2\x9b"),                        "\\xc2\\x9b"                 },
+        {VIEW("\x7f"),                            "\\x7f"                      },
+        {VIEW("0123456789012345678901234567890"), "012345678901234567890123..."},
+        {VIEW_EMPTY,                              ""                           },
+        {VIEW_NULL,                               "null"                       },
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char out[32];
+        assert_string_equal(say_bytes(cases[i].bytes, out, sizeof(out)), cases[i].shown);
+    }
+}
+
+static void floods(void **state)
+{
+    (void)state;
+    struct say_limit limit = {0};
+    uint32_t dropped, said = 0;
+    for (int i = 0; i < 1000; i++)
+        said += say_allowed(&limit, 20000 + i, &dropped);
+    assert_int_equal(said, SAY_LIMIT_LINES);
+    assert_true(say_allowed(&limit, 20000 + SAY_LIMIT_MS, &dropped));
+    assert_int_equal(dropped, 1000 - SAY_LIMIT_LINES);
+    assert_true(say_allowed(&limit, 20000 + SAY_LIMIT_MS, &dropped));
+    assert_int_equal(dropped, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(readable), cmocka_unit_test(json),   cmocka_unit_test(long_lines),
+        cmocka_unit_test(escapes),  cmocka_unit_test(floods),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
