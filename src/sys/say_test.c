@@ -45,11 +45,11 @@ static void readable(void **state)
     struct caught caught;
     struct say s = sayer(&caught, false);
     say(&s, SAY_WARN, "net", "closed after %d ms", 7);
-    assert_string_equal(caught.line, "2026-11-30 07:09:51.042 warn net: closed after 7 ms\n");
+    assert_string_equal(caught.line, "2026-11-30 07:03:11.042 warn net: closed after 7 ms\n");
     say(&s, SAY_DEBUG, "net", "not said");
     assert_int_equal(caught.count, 1);
     say(&s, SAY_ERROR, "net", "two\nlines");
-    assert_string_equal(caught.line, "2026-11-30 07:09:51.042 error net: two lines\n");
+    assert_string_equal(caught.line, "2026-11-30 07:03:11.042 error net: two lines\n");
 }
 
 static void json(void **state)
@@ -59,7 +59,7 @@ static void json(void **state)
     struct say s = sayer(&caught, true);
     say(&s, SAY_INFO, "net", "a \"b\" \\ \n");
     assert_string_equal(caught.line,
-                        "{\"time\":\"2026-11-30T07:09:51.042Z\",\"level\":\"info\","
+                        "{\"time\":\"2026-11-30T07:03:11.042Z\",\"level\":\"info\","
                         "\"part\":\"net\",\"message\":\"a \\\"b\\\" \\\\ \\u000a\"}\n");
 }
 
@@ -94,7 +94,7 @@ static void escapes(void **state)
         {VIEW("\xed\xa0\x80"),                    "\\xed\\xa0\\x80"            },
         {VIEW("\xc2\x9b"),                        "\\xc2\\x9b"                 },
         {VIEW("\x7f"),                            "\\x7f"                      },
-        {VIEW("0123456789012345678901234567890"), "012345678901234567890123..."},
+        {VIEW("0123456789012345678901234567890"), "0123456789012345678901234..."},
         {VIEW_EMPTY,                              ""                           },
         {VIEW_NULL,                               "null"                       },
     };
