@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -19,6 +20,9 @@
 #include <unistd.h>
 
 #define POSIX_EVENTS_PER_TURN 256
+
+/* A job may run a decompressor or sort a directory; sanitizers widen every frame. */
+#define POSIX_LANE_STACK_BYTES (1024 * 1024)
 
 static struct posix *posix_of(struct io *io)
 {
@@ -105,7 +109,7 @@ static void lane_run(struct posix *p, struct io_op *op)
 {
     switch ((enum io_kind)op->kind) {
     case IO_READ:
-        op->result = posix_readv(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset, 0);
+        op->result = posix_readv(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset);
         break;
     case IO_DURABLE: op->result = posix_durable(op->durable.files, op->durable.file_count); break;
     case IO_JOB: op->result = op->job.run(&p->io, op->job.argument); break;
@@ -139,8 +143,12 @@ void posix_lane_push(struct lane *lane, struct io_op *op)
 
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 256 * 1024);
+    pthread_attr_setstacksize(&attributes, POSIX_LANE_STACK_BYTES);
+    sigset_t all, before; /* Signals are for the threads that the program itself started. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     lane->started = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
     if (!lane->started) { /* No thread to be had: the shard does it itself, slowly. */
         list_remove(&op->link);
@@ -183,17 +191,64 @@ static void posix_submit(struct io *io, struct io_op *op)
     list_append(&posix_of(io)->submitted, &op->link);
 }
 
+static uint64_t write_size(const struct io_op *op)
+{
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < op->rw.iov_count; i++)
+        size += op->rw.iov[i].iov_len;
+    return size;
+}
+
+/* The op that follows `last` in the queue, if it is a write that continues it in the file. */
+static struct io_op *write_neighbour(struct posix *p, const struct io_op *last, uint64_t end)
+{
+    if (list_empty(&p->submitted)) return NULL;
+    struct io_op *next = container_of(p->submitted.next, struct io_op, link);
+    bool joins = next->kind == IO_WRITE && next->rw.file == last->rw.file && next->rw.offset == end;
+    return joins ? next : NULL;
+}
+
+/* Make a write, and with it those behind it that continue where it ends. When the call fails
+ * midway, those written in full are done, all others failed: no hole is left between them. */
+static void hand_over_writes(struct posix *p, struct io_op *first)
+{
+    struct io_op *ops[POSIX_WRITES_PER_CALL] = {first};
+    struct iovec iov[POSIX_WRITES_PER_CALL];
+    uint32_t op_count = 0, iov_count = 0;
+    uint64_t end = first->rw.offset;
+    struct io_op *next = first;
+    if (first->rw.iov_count <= ARRAY_SIZE(iov)) {
+        do {
+            if (next != first) list_remove(&next->link);
+            memcpy(&iov[iov_count], next->rw.iov, next->rw.iov_count * sizeof(*iov));
+            iov_count += next->rw.iov_count;
+            ops[op_count++] = next;
+            end += write_size(next);
+            next = write_neighbour(p, next, end);
+        } while (next != NULL && op_count < ARRAY_SIZE(ops) &&
+                 iov_count + next->rw.iov_count <= ARRAY_SIZE(iov));
+    }
+    int64_t done;
+    int result = op_count == 0 ? posix_writev_all(first->rw.file->fd, first->rw.iov,
+                                                  first->rw.iov_count, first->rw.offset, &done)
+                               : posix_writev_all(first->rw.file->fd, iov, iov_count,
+                                                  first->rw.offset, &done);
+    for (uint32_t i = 0; i < MAX(op_count, 1u); i++) {
+        int64_t size = (int64_t)write_size(ops[i]);
+        ops[i]->result = size <= done ? size : result;
+        done = MAX(done - size, 0);
+        list_append(&p->done, &ops[i]->link);
+    }
+}
+
 static void hand_over(struct posix *p, struct io_op *op)
 {
     switch ((enum io_kind)op->kind) {
-    case IO_WRITE:
-        op->result = posix_writev_all(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset);
-        list_append(&p->done, &op->link);
-        break;
+    case IO_WRITE: hand_over_writes(p, op); break;
     case IO_READ:
         op->result =
-            posix_readv(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset, RWF_NOWAIT);
-        if (op->result == -EAGAIN || op->result == -EOPNOTSUPP)
+            posix_readv_cached(op->rw.file->fd, op->rw.iov, op->rw.iov_count, op->rw.offset);
+        if (op->result == -EAGAIN)
             posix_lane_push(&p->work, op);
         else
             list_append(&p->done, &op->link);
@@ -272,7 +327,8 @@ static uint32_t dispatch(struct posix *p, const struct epoll_event *event)
 
 static int wait_ms(struct posix *p, int64_t until_ms)
 {
-    if (!list_empty(&p->done)) return 0;
+    if (!list_empty(&p->done) || !list_empty(&p->unwatched)) return 0;
+    if (!list_empty(&p->muted)) until_ms = MIN(until_ms, p->unmute_ms);
     if (until_ms == INT64_MAX) return -1;
     int64_t left = until_ms - clock_us(CLOCK_MONOTONIC) / 1000;
     return left <= 0 ? 0 : (int)MIN(left, INT_MAX);
@@ -288,6 +344,8 @@ static uint32_t posix_turn(struct io *io, int64_t until_ms)
     uint32_t called = 0;
     for (int i = 0; i < count; i++)
         called += dispatch(p, &events[i]);
+    if (!list_empty(&p->muted)) posix_unmute(p);
+    if (!list_empty(&p->unwatched)) called += posix_hang_up_unwatched(p);
     called += deliver(p);
     posix_bury(p);
     return called;
@@ -372,6 +430,8 @@ struct io *posix_new(struct mem *mem)
     list_init(&p->submitted);
     list_init(&p->done);
     list_init(&p->graves);
+    list_init(&p->unwatched);
+    list_init(&p->muted);
     list_init(&p->finished);
     pthread_mutex_init(&p->lock, NULL);
     posix_lane_init(&p->work, p, true);

@@ -88,27 +88,56 @@ int64_t posix_size(struct io *io, struct io_file *file)
     return fstat(file->fd, &s) != 0 ? -errno : (int64_t)s.st_size;
 }
 
-int64_t posix_readv(int fd, const struct iovec *iov, uint32_t count, uint64_t offset, int flags)
+/* Up to 64 pieces of `iov` from byte `skip` on. */
+static uint32_t iov_rest(const struct iovec *iov, uint32_t count, uint64_t skip, struct iovec *part)
 {
-    ssize_t got;
-    do {
-        got = preadv2(fd, iov, (int)count, (off_t)offset, flags);
-    } while (got < 0 && errno == EINTR);
-    return got < 0 ? -errno : got;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count && n < POSIX_IOV_PART; i++) {
+        if (skip >= iov[i].iov_len) {
+            skip -= iov[i].iov_len;
+            continue;
+        }
+        part[n].iov_base = (uint8_t *)iov[i].iov_base + skip;
+        part[n++].iov_len = iov[i].iov_len - skip;
+        skip = 0;
+    }
+    return n;
+}
+
+int64_t posix_readv(int fd, const struct iovec *iov, uint32_t count, uint64_t offset)
+{
+    int64_t done = 0;
+    struct iovec part[POSIX_IOV_PART];
+    uint32_t n;
+    while ((n = iov_rest(iov, count, (uint64_t)done, part)) > 0) {
+        ssize_t got = preadv(fd, part, (int)n, (off_t)(offset + (uint64_t)done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return -errno;
+        if (got == 0) break;
+        done += got;
+    }
+    return done;
+}
+
+/* The kernel gives a cached beginning of what was asked for: that is not enough, unless the file
+ * ends there. */
+int64_t posix_readv_cached(int fd, const struct iovec *iov, uint32_t count, uint64_t offset)
+{
+    int64_t want = 0;
+    for (uint32_t i = 0; i < count; i++)
+        want += (int64_t)iov[i].iov_len;
+    ssize_t got = count > IOV_MAX ? 0 : preadv2(fd, iov, (int)count, (off_t)offset, RWF_NOWAIT);
+    if (got < 0) return errno == EOPNOTSUPP || errno == EINTR ? -EAGAIN : -errno;
+    if (got == want) return got;
+    struct stat s;
+    if (fstat(fd, &s) != 0) return -errno;
+    return offset + (uint64_t)got >= (uint64_t)s.st_size ? got : -EAGAIN;
 }
 
 int64_t posix_read(struct io *io, struct io_file *file, void *out, size_t size, uint64_t offset)
 {
     (void)io;
-    size_t done = 0;
-    while (done < size) {
-        struct iovec iov = {(uint8_t *)out + done, size - done};
-        int64_t got = posix_readv(file->fd, &iov, 1, offset + done, 0);
-        if (got < 0) return got;
-        if (got == 0) break;
-        done += (size_t)got;
-    }
-    return (int64_t)done;
+    return posix_readv(file->fd, &(struct iovec){out, size}, 1, offset);
 }
 
 int64_t posix_read_cached(struct io *io,
@@ -118,33 +147,26 @@ int64_t posix_read_cached(struct io *io,
                           uint64_t offset)
 {
     (void)io;
-    struct iovec iov = {out, size};
-    int64_t got = posix_readv(file->fd, &iov, 1, offset, RWF_NOWAIT);
-    return got == -EOPNOTSUPP ? posix_readv(file->fd, &iov, 1, offset, 0) : got;
+    return posix_readv_cached(file->fd, &(struct iovec){out, size}, 1, offset);
 }
 
 /* All of it, whatever the kernel takes at a time. */
-int64_t posix_writev_all(int fd, const struct iovec *iov, uint32_t count, uint64_t offset)
+int posix_writev_all(int fd,
+                     const struct iovec *iov,
+                     uint32_t count,
+                     uint64_t offset,
+                     int64_t *done)
 {
-    int64_t done = 0;
-    uint32_t at = 0;
-    size_t inside = 0; /* Bytes of iov[at] that are written. */
-    while (at < count) {
-        struct iovec part[64];
-        uint32_t n = 0;
-        for (uint32_t i = at; i < count && n < ARRAY_SIZE(part); i++, n++)
-            part[n] = iov[i];
-        part[0].iov_base = (uint8_t *)part[0].iov_base + inside;
-        part[0].iov_len -= inside;
-        ssize_t put = pwritev(fd, part, (int)n, (off_t)(offset + (uint64_t)done));
+    struct iovec part[POSIX_IOV_PART];
+    uint32_t n;
+    *done = 0;
+    while ((n = iov_rest(iov, count, (uint64_t)*done, part)) > 0) {
+        ssize_t put = pwritev(fd, part, (int)n, (off_t)(offset + (uint64_t)*done));
         if (put < 0 && errno == EINTR) continue;
         if (put < 0) return -errno;
-        done += put;
-        inside += (size_t)put;
-        while (at < count && inside >= iov[at].iov_len)
-            inside -= iov[at++].iov_len;
+        *done += put;
     }
-    return done;
+    return 0;
 }
 
 int64_t posix_write(struct io *io,
@@ -157,7 +179,9 @@ int64_t posix_write(struct io *io,
     struct iovec iov;
     memcpy(&iov.iov_base, &bytes, sizeof(bytes)); /* iovec has no const; it is only read. */
     iov.iov_len = size;
-    return size == 0 ? 0 : posix_writev_all(file->fd, &iov, 1, offset);
+    int64_t done;
+    int result = posix_writev_all(file->fd, &iov, 1, offset, &done);
+    return result < 0 ? result : done;
 }
 
 int posix_truncate(struct io *io, struct io_file *file, uint64_t size)

@@ -13,6 +13,15 @@
  * 92 ms one by one, 2.7 ms by syncfs). */
 #define POSIX_SYNCFS_FILES 8u
 
+/* How long a listener rests that found no descriptor or memory for a connection. */
+#define POSIX_MUTE_MS 100
+
+/* Pieces of a vector that one system call takes; the rest goes with the next. */
+#define POSIX_IOV_PART 64u
+
+/* Neighbouring writes to one file that are made by one call. */
+#define POSIX_WRITES_PER_CALL 64u
+
 struct posix;
 
 /* A thread that runs operations in the order they came. */
@@ -33,6 +42,9 @@ struct posix {
     struct list submitted; /* Handed over at the next turn. */
     struct list done;      /* Completed here, to be delivered. */
     struct list graves;    /* Streams and listeners closed in this turn: freed at its end. */
+    struct list unwatched; /* Streams that epoll could not take: told that they hang up. */
+    struct list muted;     /* Listeners that could not accept for want of descriptors or memory, */
+    int64_t unmute_ms;     /* until then. */
     pthread_mutex_t lock;  /* Guards `finished`. */
     struct list finished;  /* Completed by lanes. */
     struct lane work;
@@ -53,7 +65,7 @@ enum posix_watched { POSIX_WAKE, POSIX_STREAM, POSIX_LISTENER };
 struct io_stream {
     enum posix_watched watched;
     int fd;
-    struct list grave;
+    struct list grave; /* On `unwatched` while it is open. */
     bool closed, registered;
     int want;
     const struct io_stream_events *events;
@@ -63,7 +75,7 @@ struct io_stream {
 struct io_listener {
     enum posix_watched watched;
     int fd;
-    struct list grave;
+    struct list grave; /* On `muted` while it is open. */
     bool closed;
     const struct io_accept_events *events;
     void *context;
@@ -104,8 +116,16 @@ int posix_rmdir(struct io *io, const char *path);
 int64_t posix_free_bytes(struct io *io, const char *path);
 int posix_list(struct io *io, const char *path, bool (*each)(void *, const char *), void *context);
 int posix_lock(struct io *io, const char *path, struct io_file **out);
-int64_t posix_writev_all(int fd, const struct iovec *iov, uint32_t count, uint64_t offset);
-int64_t posix_readv(int fd, const struct iovec *iov, uint32_t count, uint64_t offset, int flags);
+/* 0 or -errno; `*done` bytes of it are written either way. */
+int posix_writev_all(int fd,
+                     const struct iovec *iov,
+                     uint32_t count,
+                     uint64_t offset,
+                     int64_t *done);
+/* Bytes read, fewer only at the end of the file; the second -EAGAIN when the page cache has not got
+ * all of it. */
+int64_t posix_readv(int fd, const struct iovec *iov, uint32_t count, uint64_t offset);
+int64_t posix_readv_cached(int fd, const struct iovec *iov, uint32_t count, uint64_t offset);
 int64_t posix_durable(struct io_file **files, uint32_t count);
 
 /* posix_stream.c */
@@ -138,4 +158,6 @@ void posix_local(struct io *io, struct io_stream *stream, struct io_address *out
 void posix_peer(struct io *io, struct io_stream *stream, struct io_address *out);
 void posix_close_stream(struct io *io, struct io_stream *stream);
 void posix_accept_ready(struct posix *p, struct io_listener *listener);
+void posix_unmute(struct posix *p); /* Listen again where it was given up for a while. */
+uint32_t posix_hang_up_unwatched(struct posix *p);
 void posix_bury(struct posix *p);

@@ -145,6 +145,7 @@ void posix_unlisten(struct io *io, struct io_listener *listener)
 {
     assert(!listener->closed);
     listener->closed = true;
+    list_remove(&listener->grave);
     close(listener->fd);
     if (listener->path[0] != '\0') unlink(listener->path);
     list_append(&posix_of(io)->graves, &listener->grave);
@@ -165,15 +166,37 @@ static struct io_stream *stream_new(int fd)
     return stream;
 }
 
+/* Without a descriptor for it the connection stays in the queue and the listener ready: it rests,
+ * or the shard would spin. */
+static void listener_mute(struct posix *p, struct io_listener *listener)
+{
+    struct epoll_event event = {.events = 0, .data.ptr = listener};
+    (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, listener->fd, &event);
+    list_append(&p->muted, &listener->grave);
+    p->unmute_ms = p->now_ms + POSIX_MUTE_MS;
+}
+
+void posix_unmute(struct posix *p)
+{
+    if (p->now_ms < p->unmute_ms) return;
+    struct list *node;
+    while ((node = list_pop(&p->muted)) != NULL) {
+        struct io_listener *listener = container_of(node, struct io_listener, grave);
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
+        (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, listener->fd, &event);
+    }
+}
+
 void posix_accept_ready(struct posix *p, struct io_listener *listener)
 {
-    (void)p;
     for (int i = 0; i < POSIX_ACCEPTS_PER_TURN && !listener->closed; i++) {
         union address a;
         socklen_t size = sizeof(a);
         memset(&a, 0, sizeof(a));
         int fd = accept4(listener->fd, &a.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) return; /* None left, or none to be had now: asked again in the next turn. */
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            listener_mute(p, listener);
+        if (fd < 0) return; /* None left. */
         struct io_address peer;
         address_out(&a, &peer);
         struct io_stream *stream = stream_new(fd);
@@ -206,10 +229,29 @@ void posix_want(struct io *io, struct io_stream *stream, int want)
     if (stream->registered && stream->want == want) return;
     struct epoll_event event = {.events = epoll_of(want), .data.ptr = stream};
     int how = stream->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    int result = epoll_ctl(posix_of(io)->epoll_fd, how, stream->fd, &event);
-    assert(result == 0);
-    stream->registered = true;
     stream->want = want;
+    if (!list_empty(&stream->grave)) return;
+    if (epoll_ctl(posix_of(io)->epoll_fd, how, stream->fd, &event) == 0)
+        stream->registered = true;
+    else /* No memory, or too many watched: of no use any more. */
+        list_append(&posix_of(io)->unwatched, &stream->grave);
+}
+
+uint32_t posix_hang_up_unwatched(struct posix *p)
+{
+    struct list batch;
+    list_init(&batch);
+    struct list *node;
+    while ((node = list_pop(&p->unwatched)) != NULL)
+        list_append(&batch, node);
+    uint32_t count = 0;
+    while ((node = list_pop(&batch)) != NULL) {
+        struct io_stream *stream = container_of(node, struct io_stream, grave);
+        stream->events->ready(stream->context, stream, IO_HANGUP);
+        if (!stream->closed) list_append(&p->unwatched, node);
+        count++;
+    }
+    return count;
 }
 
 void posix_watch(struct io *io,
@@ -288,6 +330,7 @@ void posix_close_stream(struct io *io, struct io_stream *stream)
 {
     assert(!stream->closed);
     stream->closed = true;
+    list_remove(&stream->grave);
     close(stream->fd);
     list_append(&posix_of(io)->graves, &stream->grave);
 }
