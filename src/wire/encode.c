@@ -88,20 +88,29 @@ const struct wire_field *wire_unsupported(const struct wire_form *form, const vo
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static size_t size_form(const struct wire_form *form, const uint8_t *in);
+static size_t size_form(const struct wire_form *form, const uint8_t *in, struct wire_external *x);
 
 static size_t size_length(const struct wire_op *op, uint64_t length, uint32_t plain)
 {
     return op->flags & WIRE_OP_COMPACT ? uvarint_size(length + 1) : plain;
 }
 
-static size_t size_view(const struct wire_op *op, const struct view *v, uint32_t plain)
+static size_t size_view(const struct wire_op *op,
+                        const struct view *v,
+                        uint32_t plain,
+                        struct wire_external *x)
 {
     if (v->null) return op->flags & WIRE_OP_COMPACT ? 1 : plain;
+    if (v->external) {
+        x->bytes += v->size;
+        x->count++;
+    }
     return size_length(op, v->size, plain) + v->size;
 }
 
-static size_t size_array(const struct wire_op *op, const struct wire_array *array)
+static size_t size_array(const struct wire_op *op,
+                         const struct wire_array *array,
+                         struct wire_external *x)
 {
     if (array->count < 0) return op->flags & WIRE_OP_COMPACT ? 1 : 4;
     size_t size = size_length(op, (uint64_t)array->count, 4);
@@ -109,34 +118,40 @@ static size_t size_array(const struct wire_op *op, const struct wire_array *arra
     if (op->code == WIRE_OP_ARRAY_STRING) {
         const struct view *items = array->items;
         for (int32_t i = 0; i < array->count; i++)
-            size += size_view(op, &items[i], op->type == WIRE_STRING ? 2 : 4);
+            size += size_view(op, &items[i], op->type == WIRE_STRING ? 2 : 4, x);
         return size;
     }
     const uint8_t *item = array->items;
     for (int32_t i = 0; i < array->count; i++, item += op->more.form->shape->size_bytes)
-        size += size_form(op->more.form, item);
+        size += size_form(op->more.form, item, x);
     return size;
 }
 
-static size_t size_tags(const struct wire_form *form, const uint8_t *in, struct view unknown);
+static size_t size_tags(const struct wire_form *form,
+                        const uint8_t *in,
+                        struct view unknown,
+                        struct wire_external *x);
 
-static size_t size_op(const struct wire_form *form, const struct wire_op *op, const uint8_t *in)
+static size_t size_op(const struct wire_form *form,
+                      const struct wire_op *op,
+                      const uint8_t *in,
+                      struct wire_external *x)
 {
     const void *slot = in + op->offset;
     switch ((enum wire_code)op->code) {
     case WIRE_OP_FIXED_RUN: return op->size;
-    case WIRE_OP_STRING: return size_view(op, slot, 2);
+    case WIRE_OP_STRING: return size_view(op, slot, 2, x);
     case WIRE_OP_BYTES:
-    case WIRE_OP_RECORDS: return size_view(op, slot, 4);
+    case WIRE_OP_RECORDS: return size_view(op, slot, 4, x);
     case WIRE_OP_ARRAY_FIXED:
     case WIRE_OP_ARRAY_STRING:
-    case WIRE_OP_ARRAY_STRUCT: return size_array(op, slot);
-    case WIRE_OP_STRUCT: return size_form(op->more.form, slot);
+    case WIRE_OP_ARRAY_STRUCT: return size_array(op, slot, x);
+    case WIRE_OP_STRUCT: return size_form(op->more.form, slot, x);
     case WIRE_OP_STRUCT_OR_NULL: {
         const void *value = *(const void *const *)slot;
-        return value == NULL ? 1 : 1 + size_form(op->more.form, value);
+        return value == NULL ? 1 : 1 + size_form(op->more.form, value, x);
     }
-    case WIRE_OP_TAGS: return size_tags(form, in, *(const struct view *)slot);
+    case WIRE_OP_TAGS: return size_tags(form, in, *(const struct view *)slot, x);
     case WIRE_OP_ABSENT: return 0;
     }
     return 0;
@@ -172,14 +187,17 @@ static bool tag_is_set(const struct wire_form *form, uint32_t i, const uint8_t *
     return !wire_field_is_default(&form->shape->fields[form->tagged[i].op.field], form->shape, in);
 }
 
-static size_t size_tags(const struct wire_form *form, const uint8_t *in, struct view unknown)
+static size_t size_tags(const struct wire_form *form,
+                        const uint8_t *in,
+                        struct view unknown,
+                        struct wire_external *x)
 {
     if (form->tagged_count == 0 && unknown.size == 0) return 1;
     uint32_t count = 0;
     size_t size = 0;
     for (uint32_t i = 0; i < form->tagged_count; i++) {
         if (!tag_is_set(form, i, in)) continue;
-        size_t value = size_op(form, &form->tagged[i].op, in);
+        size_t value = size_op(form, &form->tagged[i].op, in, x);
         size += uvarint_size(form->tagged[i].tag) + uvarint_size(value) + value;
         count++;
     }
@@ -193,17 +211,26 @@ static size_t size_tags(const struct wire_form *form, const uint8_t *in, struct 
     return uvarint_size(count) + size;
 }
 
-static size_t size_form(const struct wire_form *form, const uint8_t *in)
+static size_t size_form(const struct wire_form *form, const uint8_t *in, struct wire_external *x)
 {
     size_t size = 0;
     for (const struct wire_op *op = form->ops, *end = op + form->op_count; op != end; op++)
-        size += size_op(form, op, in);
+        size += size_op(form, op, in, x);
     return size;
 }
 
 size_t wire_size(const struct wire_form *form, const void *in)
 {
-    return size_form(form, in);
+    struct wire_external ignored = {0};
+    return size_form(form, in, &ignored);
+}
+
+size_t wire_size_external(const struct wire_form *form,
+                          const void *in,
+                          struct wire_external *external)
+{
+    *external = (struct wire_external){0};
+    return size_form(form, in, external);
 }
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
@@ -390,7 +417,7 @@ static void encode_tags(struct encoder *e,
         if (!tag_is_set(form, i, in)) continue;
         encode_unknown_below(e, form, &kept, form->tagged[i].tag);
         encode_uvarint(e, form->tagged[i].tag);
-        encode_uvarint(e, size_op(form, &form->tagged[i].op, in));
+        encode_uvarint(e, size_op(form, &form->tagged[i].op, in, &(struct wire_external){0}));
         encode_op(e, form, &form->tagged[i].op, in);
     }
     encode_unknown_below(e, form, &kept, UINT64_MAX);

@@ -108,6 +108,15 @@ void wire_struct_defaults(const struct wire_struct *shape, void *out);
 /* Exact size of the encoded message, external bytes included. */
 size_t wire_size(const struct wire_form *form, const void *in);
 
+/* The same; `external` tells what of it is external: how many bytes in how many values. */
+struct wire_external {
+    size_t bytes;
+    uint32_t count;
+};
+size_t wire_size_external(const struct wire_form *form,
+                          const void *in,
+                          struct wire_external *external);
+
 /* A place in the encoded bytes where external bytes (a `records` view with `external` set) go. */
 struct wire_gap {
     uint32_t at;       /* Offset in the message's own bytes: the gap lies before this byte. */

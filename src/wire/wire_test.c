@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "gen/broker_heartbeat_request.h"
+#include "gen/fetch_response.h"
 #include "gen/heartbeat_request.h"
 #include "gen/heartbeat_response.h"
 #include "gen/request_header.h"
@@ -365,6 +366,44 @@ static void test_unsupported(void **state)
     assert_null(wire_unsupported(wire_form(&wire_heartbeat_response, 0), &reply));
 }
 
+/* Records that are not copied: their length is written, their bytes are a gap. */
+static void test_gaps(void **state)
+{
+    struct rig rig;
+    rig_open(&rig);
+    struct fetch_response_partition_data partitions[3];
+    int token;
+    for (int i = 0; i < 3; i++) {
+        wire_struct_defaults(&wire_fetch_response_partition_data_shape, &partitions[i]);
+        partitions[i].records = (struct view){(const uint8_t *)&token, 1000, false, i != 1};
+    }
+    partitions[1].records = VIEW("abc");
+    struct fetch_response_fetchable_topic_response topic;
+    wire_struct_defaults(&wire_fetch_response_fetchable_topic_response_shape, &topic);
+    topic.partitions.items = partitions;
+    topic.partitions.count = 3;
+    struct fetch_response response;
+    wire_defaults(&wire_fetch_response, &response);
+    response.responses.items = &topic;
+    response.responses.count = 1;
+
+    const struct wire_form *form = wire_form(&wire_fetch_response, 12);
+    struct wire_external external;
+    size_t size = wire_size_external(form, &response, &external);
+    assert_int_equal(external.bytes, 2000);
+    assert_int_equal(external.count, 2);
+    assert_int_equal(size, wire_size(form, &response));
+    uint8_t *bytes = arena_get(&rig.arena, size);
+    struct wire_gap gaps[2];
+    uint32_t count;
+    assert_int_equal(wire_encode(form, &response, bytes, gaps, 2, &count), size - 2000);
+    assert_int_equal(count, 2);
+    assert_true(gaps[0].at < gaps[1].at);
+    assert_int_equal(gaps[1].size, 1000);
+    assert_ptr_equal(gaps[1].token, &token);
+    rig_close(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_oddities),
         cmocka_unit_test(test_count_beyond),
         cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_round_trips),
         cmocka_unit_test(test_damage),
     };
