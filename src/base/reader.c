@@ -21,26 +21,12 @@ static uint64_t reader_varint_slow(struct reader *in, uint32_t bytes_max)
     return 0;
 }
 
-uint32_t reader_uvarint(struct reader *in)
+uint32_t reader_uvarint_slow(struct reader *in)
 {
-    if (LIKELY(in->at < in->end && *in->at < 0x80)) return *in->at++;
     return (uint32_t)reader_varint_slow(in, 5);
 }
 
-uint64_t reader_uvarlong(struct reader *in)
+uint64_t reader_uvarlong_slow(struct reader *in)
 {
-    if (LIKELY(in->at < in->end && *in->at < 0x80)) return *in->at++;
     return reader_varint_slow(in, 10);
-}
-
-int32_t reader_varint(struct reader *in)
-{
-    uint32_t v = reader_uvarint(in);
-    return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
-}
-
-int64_t reader_varlong(struct reader *in)
-{
-    uint64_t v = reader_uvarlong(in);
-    return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }

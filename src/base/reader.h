@@ -80,10 +80,32 @@ static inline uint64_t reader_be64(struct reader *in)
     return p == NULL ? 0 : load_be64(p);
 }
 
-/* Unsigned varints (protobuf's); an overlong form is an oddity, not a fault, as in Kafka. */
-uint32_t reader_uvarint(struct reader *in);
-uint64_t reader_uvarlong(struct reader *in);
+/* Unsigned varints (protobuf's) of two bytes and more; of an empty reader too. */
+uint32_t reader_uvarint_slow(struct reader *in);
+uint64_t reader_uvarlong_slow(struct reader *in);
+
+/* Unsigned varints; an overlong form is an oddity, not a fault, as in Kafka. */
+static inline uint32_t reader_uvarint(struct reader *in)
+{
+    if (LIKELY(in->at < in->end && *in->at < 0x80)) return *in->at++;
+    return reader_uvarint_slow(in);
+}
+
+static inline uint64_t reader_uvarlong(struct reader *in)
+{
+    if (LIKELY(in->at < in->end && *in->at < 0x80)) return *in->at++;
+    return reader_uvarlong_slow(in);
+}
 
 /* Zigzag varints, as records use them. */
-int32_t reader_varint(struct reader *in);
-int64_t reader_varlong(struct reader *in);
+static inline int32_t reader_varint(struct reader *in)
+{
+    uint32_t v = reader_uvarint(in);
+    return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
+}
+
+static inline int64_t reader_varlong(struct reader *in)
+{
+    uint64_t v = reader_uvarlong(in);
+    return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
+}

@@ -164,6 +164,6 @@ void batch_stamp(uint8_t *batch, int64_t base_offset, int32_t leader_epoch);
  * computed anew. `size` is the whole batch. Returns whether it wrote. O(1) or O(size). */
 bool batch_set_timestamp(uint8_t *batch, uint32_t size, bool append_time, int64_t max_timestamp_ms);
 
-/* Write header->crc and the rest of the header (magic 2) in front of records that are in place, and
- * compute the CRC. `batch` has header->length + 12 bytes. O(size). */
+/* Write the header (magic 2) in front of records that are in place, with the CRC computed from
+ * them: header->crc is not looked at. `batch` has header->length + 12 bytes. O(size). */
 void batch_header_store(const struct batch_header *header, uint8_t *batch);

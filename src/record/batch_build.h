@@ -31,7 +31,8 @@ struct record_input {
     int64_t timestamp_ms; /* -1: none. */
     struct view key;
     struct view value;
-    const struct record_header *headers; /* header_count of them. */
+    const struct record_header *headers; /* header_count of them, or NULL and */
+    struct view header_bytes;            /* the same encoded, as in struct record. */
     int32_t header_count;
     int32_t offset_delta; /* Used with batch_build_add_at only. */
 };

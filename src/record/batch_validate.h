@@ -30,6 +30,7 @@ struct batch_rules {
     bool append_time;           /* message.timestamp.type=LogAppendTime */
     bool header_only;           /* dohle.produce.validation=header: records are not looked at. */
     int8_t codec;               /* compression.type: enum codec, or BATCH_CODEC_PRODUCER. */
+    int32_t level;              /* compression.<codec>.level, or COMPRESS_LEVEL_DEFAULT. */
     int64_t before_max_ms;      /* message.timestamp.before.max.ms, .after.max.ms */
     int64_t after_max_ms;
     int64_t wall_ms; /* Now. */
@@ -49,10 +50,9 @@ struct batch_verdict {
     /* RECORD_OK: what to store. */
     bool append_time;
     int64_t max_timestamp_ms;
-    int32_t max_timestamp_delta; /* Offset delta that the time index gets: the first record with it;
-                                    the last record in a LogAppendTime batch. */
-    bool rebuild;                /* Call batch_recompress to `codec`. */
+    bool rebuild; /* Call batch_recompress to `codec`. */
     enum codec codec;
+    int32_t level; /* For the rebuild. */
     /* A rule for single records: the records, in order; RECORD_ERRORS_MAX of them at most. */
     struct batch_record_error *errors; /* In the arena. */
     int32_t error_count;               /* In `errors`. */
@@ -73,9 +73,9 @@ enum record_fault batch_validate(struct compress_work *work,
                                  struct view bytes,
                                  struct batch_verdict *verdict);
 
-/* Rebuild a validated batch with verdict->codec: same producer fields, transactional bit and
- * timestamps, offset deltas 0, 1, 2... `out` (empty; its limit should be max.message.bytes) gets
- * the batch with base offset 0 and leader epoch -1, to be stamped.
+/* Rebuild a validated batch with verdict->codec and level: same producer fields, transactional bit
+ * and timestamps, offset deltas 0, 1, 2... `out` (empty; its limit should be max.message.bytes)
+ * gets the batch with base offset 0 and leader epoch -1, to be stamped.
  *
  *   RECORD_OK, RECORD_TOO_LARGE (the sink's limit), RECORD_MEMORY, or a fault of the records
  *
@@ -83,5 +83,4 @@ enum record_fault batch_validate(struct compress_work *work,
 MUST_USE enum record_fault batch_recompress(struct compress_work *work,
                                             const struct batch_verdict *verdict,
                                             struct view batch,
-                                            int32_t level,
                                             struct sink *out);

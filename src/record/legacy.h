@@ -31,10 +31,10 @@ MUST_USE enum record_fault legacy_message_load(struct view bytes, struct legacy_
 struct legacy_iter {
     struct compress_work *work;
     struct legacy_message outer;
-    uint8_t *inner; /* Decompressed, from the work's mem; NULL: not a wrapper. */
-    uint32_t inner_bytes;
-    uint32_t inner_capacity;
-    uint32_t at;
+    struct view whole; /* The message's bytes. */
+    struct sink inner; /* A wrapper's messages, decompressed. */
+    uint32_t at;       /* Of the next one. */
+    bool wrapper;
     int64_t offset_base; /* Added to inner offsets. */
     int32_t index;
     enum record_fault fault;
@@ -48,6 +48,13 @@ void legacy_iter_begin(struct legacy_iter *iter, struct compress_work *work, str
 MUST_USE bool legacy_next(struct legacy_iter *iter, struct record *out);
 
 enum record_fault legacy_iter_end(struct legacy_iter *iter);
+
+/* record_find_time for a message of magic 0 or 1. */
+MUST_USE enum record_fault legacy_find_time(struct compress_work *work,
+                                            struct view message,
+                                            int64_t timestamp_ms,
+                                            int64_t offset_min,
+                                            struct record_spot *spot);
 
 /* Validate a message set of a produce request below version 3 and make one batch of magic 2 of it
  * in `out`, as Apache Kafka 3.9 did. verdict->codec, header and times are set as by batch_validate.

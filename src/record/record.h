@@ -115,9 +115,11 @@ struct record_iter {
     struct decompress stream;
     uint8_t *window; /* NULL: not compressed, `in` is the batch itself. */
     uint32_t window_bytes;
-    struct view in; /* What has been read and not given out. */
-    uint64_t at;    /* Offset of it in the batch's (decompressed) records. */
-    int32_t left;   /* Records still to come by the header's count. */
+    struct view in;  /* What has been read and not consumed, the record given out last included. */
+    uint64_t at;     /* Offset of it in the batch's (decompressed) records. */
+    uint32_t given;  /* Bytes of the record given out last. */
+    int32_t left;    /* Records still to come by the header's count. */
+    bool compressed; /* `stream` is open. */
     enum record_fault fault;
 };
 
@@ -132,6 +134,15 @@ void record_iter_begin(struct record_iter *iter,
 /* The next record; its views last until the next call. False: the end, or iter->fault is set (also
  * when bytes are left behind the last record). */
 MUST_USE bool record_next(struct record_iter *iter, struct record *out);
+
+/* The same for who only checks: a record that is larger than what is in the window is stepped over
+ * as it comes, so that memory stays at RECORD_WINDOW_BYTES; its key, value, header_bytes and bytes
+ * have no data then (sizes and nulls are right), though all of them were checked. */
+MUST_USE bool record_next_skim(struct record_iter *iter, struct record *out);
+
+/* The next record's bytes, whole but unparsed, and `*at`, its offset in the records: for tools that
+ * look into broken ones. False as with record_next. */
+MUST_USE bool record_next_raw(struct record_iter *iter, struct view *bytes, uint64_t *at);
 
 /* Release window and work. Needed after every begin. Returns the fault. */
 enum record_fault record_iter_end(struct record_iter *iter);

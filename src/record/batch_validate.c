@@ -1,0 +1,220 @@
+/* batch_validate.c - Kafka's checks in Kafka's order: frame, header, records. */
+#include "record/batch_validate.h"
+
+#include "base/limits.h"
+#include "record/batch_build.h"
+
+static enum record_fault fail(struct batch_verdict *verdict, enum record_fault fault)
+{
+    verdict->fault = fault;
+    return fault;
+}
+
+/* The partition's bytes hold one batch that this request version may carry. */
+static enum record_fault check_frame(const struct batch_rules *rules,
+                                     struct view bytes,
+                                     struct batch_verdict *verdict,
+                                     struct view *batch)
+{
+    struct batch_scan scan = batch_scan_of(bytes);
+    if (!batch_next(&scan, &verdict->header, batch))
+        return scan.fault == RECORD_OK ? RECORD_NO_BATCH : scan.fault;
+
+    const struct batch_header *header = &verdict->header;
+    verdict->size_bytes = batch->size;
+    if (header->magic != 2) return RECORD_MAGIC_OLD;
+    bool no_zstd = rules->produce_version >= 3 && rules->produce_version < 7;
+    if (no_zstd && batch_codec(header) == CODEC_ZSTD) return RECORD_ZSTD_OLD;
+
+    struct batch_header second;
+    struct view rest;
+    if (batch_next(&scan, &second, &rest)) return RECORD_SECOND_BATCH;
+    return scan.fault;
+}
+
+static enum record_fault check_header(const struct batch_rules *rules,
+                                      const struct batch_header *header,
+                                      struct view batch)
+{
+    bool client = rules->origin == BATCH_FROM_CLIENT;
+    if (client && header->base_offset != 0) return RECORD_BASE_OFFSET;
+    if (batch.size > rules->message_bytes_max) return RECORD_TOO_LARGE;
+    if (!batch_crc_valid(header, batch)) return RECORD_CRC;
+    if (batch_codec(header) >= CODEC_COUNT) return RECORD_CODEC;
+    if (!client) return RECORD_OK;
+
+    if (header->last_offset_delta < 0 || header->last_offset_delta == INT32_MAX)
+        return RECORD_LAST_DELTA;
+    if (header->record_count <= 0) return RECORD_COUNT;
+    if (header->last_offset_delta + 1 != header->record_count) return RECORD_COUNT_MISMATCH;
+    if ((header->attributes & BATCH_CONTROL) != 0) return RECORD_CONTROL;
+    if (header->producer_id >= 0 && header->base_sequence < 0) return RECORD_SEQUENCE;
+    return RECORD_OK;
+}
+
+/* The timestamp rule. Differences wrap, as in Java. */
+static enum record_fault check_time(const struct batch_rules *rules,
+                                    const struct batch_header *header,
+                                    int64_t timestamp_ms)
+{
+    if (rules->append_time || timestamp_ms == BATCH_NO_TIMESTAMP) {
+        bool marked = (header->attributes & BATCH_APPEND_TIME) != 0;
+        return marked ? RECORD_TIME_TYPE : RECORD_OK;
+    }
+    int64_t age = (int64_t)((uint64_t)rules->wall_ms - (uint64_t)timestamp_ms);
+    int64_t ahead = (int64_t)((uint64_t)timestamp_ms - (uint64_t)rules->wall_ms);
+    bool outside = age > rules->before_max_ms || ahead > rules->after_max_ms;
+    return outside ? RECORD_TIME_RANGE : RECORD_OK;
+}
+
+static enum record_fault check_record(const struct batch_rules *rules,
+                                      const struct batch_header *header,
+                                      const struct record *record)
+{
+    if (rules->compacted && record->key.null) return RECORD_NULL_KEY;
+    return check_time(rules, header, record->timestamp_ms);
+}
+
+static bool is_time_fault(enum record_fault fault)
+{
+    return fault == RECORD_TIME_RANGE || fault == RECORD_TIME_TYPE;
+}
+
+/* A record breaks a rule: note which. A timestamp's fault wins over the others. */
+static void note_error(struct batch_verdict *verdict,
+                       struct arena *request,
+                       const struct batch_record_error *error)
+{
+    if (verdict->error_total == 0) {
+        int32_t at_most = verdict->header.record_count - error->index;
+        uint32_t slots = MIN((uint32_t)MAX(at_most, 1), RECORD_ERRORS_MAX);
+        verdict->errors = arena_get(request, slots * sizeof(*verdict->errors));
+    }
+    verdict->error_total++;
+    bool better = is_time_fault(error->fault) && !is_time_fault(verdict->fault);
+    if (verdict->fault == RECORD_OK || better) verdict->fault = error->fault;
+    if (verdict->errors == NULL || verdict->error_count == RECORD_ERRORS_MAX) return;
+    verdict->errors[verdict->error_count++] = *error;
+}
+
+/* Every record. Collects what single records break; the result is about the structure. */
+static enum record_fault check_records(struct compress_work *work,
+                                       struct arena *request,
+                                       const struct batch_rules *rules,
+                                       struct view batch,
+                                       struct batch_verdict *verdict)
+{
+    const struct batch_header *header = &verdict->header;
+    int64_t max_timestamp_ms = BATCH_NO_TIMESTAMP;
+    bool in_order = true;
+    int32_t index = 0;
+    struct record_iter iter;
+    struct record record;
+
+    record_iter_begin(&iter, work, header, batch);
+    for (; record_next_skim(&iter, &record); index++) {
+        enum record_fault fault = check_record(rules, header, &record);
+        if (UNLIKELY(fault != RECORD_OK)) {
+            struct batch_record_error error = {index, fault, record.timestamp_ms};
+            note_error(verdict, request, &error);
+            continue;
+        }
+        max_timestamp_ms = MAX(max_timestamp_ms, record.timestamp_ms);
+        in_order &= record.offset_delta == index;
+    }
+    enum record_fault structure = record_iter_end(&iter);
+    if (structure != RECORD_OK) return structure;
+
+    verdict->max_timestamp_ms = max_timestamp_ms;
+    bool kept = batch_codec(header) != CODEC_NONE && !verdict->rebuild;
+    if (verdict->fault == RECORD_OK && kept && !in_order) verdict->fault = RECORD_OFFSETS;
+    return RECORD_OK;
+}
+
+/* The codec to store with. */
+static void choose_codec(const struct batch_rules *rules, struct batch_verdict *verdict)
+{
+    uint8_t own = batch_codec(&verdict->header);
+    bool control = (verdict->header.attributes & BATCH_CONTROL) != 0;
+    bool keep = rules->codec == BATCH_CODEC_PRODUCER || (control && own == CODEC_NONE);
+    verdict->codec = keep ? (enum codec)own : (enum codec)rules->codec;
+    verdict->level = rules->codec == BATCH_CODEC_PRODUCER ? COMPRESS_LEVEL_DEFAULT : rules->level;
+    verdict->rebuild = verdict->codec != (enum codec)own;
+}
+
+enum record_fault batch_validate(struct compress_work *work,
+                                 struct arena *request,
+                                 const struct batch_rules *rules,
+                                 struct view bytes,
+                                 struct batch_verdict *verdict)
+{
+    assert(rules->codec >= BATCH_CODEC_PRODUCER);
+    assert(rules->codec < CODEC_COUNT);
+
+    *verdict = (struct batch_verdict){0};
+    struct view batch;
+    enum record_fault fault = check_frame(rules, bytes, verdict, &batch);
+    if (fault != RECORD_OK) return fail(verdict, fault);
+    fault = check_header(rules, &verdict->header, batch);
+    if (fault != RECORD_OK) return fail(verdict, fault);
+
+    choose_codec(rules, verdict);
+    verdict->append_time = rules->append_time;
+    if (rules->header_only) {
+        verdict->max_timestamp_ms = verdict->header.max_timestamp;
+        fault = check_time(rules, &verdict->header, verdict->header.max_timestamp);
+    } else {
+        fault = check_records(work, request, rules, batch, verdict);
+    }
+    if (fault != RECORD_OK) return fail(verdict, fault);
+    if (rules->append_time) verdict->max_timestamp_ms = rules->wall_ms;
+    return verdict->fault;
+}
+
+static struct batch_build_options rebuild_options(const struct batch_verdict *verdict)
+{
+    const struct batch_header *header = &verdict->header;
+    struct batch_build_options options = batch_build_plain;
+    options.codec = verdict->codec;
+    options.level = verdict->level;
+    options.append_time = verdict->append_time;
+    options.append_time_ms = verdict->max_timestamp_ms;
+    options.transactional = (header->attributes & BATCH_TRANSACTIONAL) != 0;
+    options.control = (header->attributes & BATCH_CONTROL) != 0;
+    options.producer_id = header->producer_id;
+    options.producer_epoch = header->producer_epoch;
+    options.base_sequence = header->base_sequence;
+    return options;
+}
+
+enum record_fault batch_recompress(struct compress_work *work,
+                                   const struct batch_verdict *verdict,
+                                   struct view batch,
+                                   struct sink *out)
+{
+    assert(verdict->fault == RECORD_OK);
+    assert(out->size_bytes == 0);
+
+    struct batch_build_options options = rebuild_options(verdict);
+    struct batch_build build;
+    struct record_iter iter;
+    struct record record;
+    batch_build_begin(&build, work, out, &options);
+    record_iter_begin(&iter, work, &verdict->header, batch);
+    while (build.fault == RECORD_OK && record_next(&iter, &record)) {
+        struct record_input input = {
+            .timestamp_ms = record.timestamp_ms,
+            .key = record.key,
+            .value = record.value,
+            .header_count = record.header_count,
+            .header_bytes = record.header_bytes,
+        };
+        batch_build_add(&build, &input);
+    }
+    enum record_fault fault = record_iter_end(&iter);
+    if (fault != RECORD_OK) {
+        batch_build_abort(&build);
+        return fault;
+    }
+    return batch_build_finish(&build, -1, &batch);
+}
