@@ -118,6 +118,9 @@
 /* A client's name and version of its software, as shown; longer ones are cut. */
 #define NET_SOFTWARE_BYTES 64u
 
+/* Lines of one object tree: more than anybody reads; 80 bytes each. */
+#define TEXT_NODES_MAX (4u * 1024u * 1024u)
+
 _Static_assert(ARENA_KEEP_BYTES >= ARENA_CHUNK_BYTES, "a reset must be able to keep a chunk");
 _Static_assert(RECORD_BYTES_MAX <= RECORD_INFLATED_MAX, "a record is part of its batch");
 _Static_assert(COMPRESS_WORK_MAX > (1u << COMPRESS_ZSTD_WINDOW_LOG_MAX) &&

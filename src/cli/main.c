@@ -3,7 +3,7 @@
  * A command's name may be two words (`wire show`); the longest name that fits is taken. */
 #include "cli/cli.h"
 #include "cli/version.h"
-#include "text/memory.h"
+#include "sys/memory.h"
 #include "text/nearest.h"
 
 #include <stdlib.h>

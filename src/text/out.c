@@ -233,21 +233,34 @@ static void quoted_char(struct out *out, uint8_t c)
     }
 }
 
-void out_quoted(struct out *out, struct view text)
+/* In double quotes; a byte that is no UTF-8 by `invalid`, or as \xNN where that is NULL. */
+static void quoted(struct out *out, struct view text, const char *invalid)
 {
     out_char(out, '"');
     for (uint32_t i = 0; i < text.size;) {
         uint32_t size = utf8_size(text.data + i, text.size - i);
         if (size == 1) {
             quoted_char(out, text.data[i]);
-        } else if (size == 0) {
-            out_text(out, "\xef\xbf\xbd");
-        } else {
+        } else if (size > 1) {
             out_bytes(out, text.data + i, size);
+        } else if (invalid != NULL) {
+            out_text(out, invalid);
+        } else {
+            out_format(out, "\\x%02x", text.data[i]);
         }
         i += MAX(size, 1u);
     }
     out_char(out, '"');
+}
+
+void out_quoted(struct out *out, struct view text)
+{
+    quoted(out, text, "\xef\xbf\xbd");
+}
+
+void out_literal(struct out *out, struct view text)
+{
+    quoted(out, text, NULL);
 }
 
 void out_html(struct out *out, struct view text)

@@ -58,6 +58,9 @@ void out_uuid(struct out *out, struct uuid uuid);
 /* In double quotes with JSON's escapes. What is no UTF-8 becomes U+FFFD. */
 void out_quoted(struct out *out, struct view text);
 
+/* The same, but what is no UTF-8 stays readable as \xNN: for people, not for parsers. */
+void out_literal(struct out *out, struct view text);
+
 /* For HTML text and quoted attributes: & < > " escaped. */
 void out_html(struct out *out, struct view text);
 

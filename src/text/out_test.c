@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "text/memory.h"
+#include "sys/memory.h"
 #include "text/nearest.h"
 #include "text/out.h"
 
