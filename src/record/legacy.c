@@ -100,7 +100,7 @@ static enum record_fault find_base(struct legacy_iter *iter)
     if (at == 0) return RECORD_WRAPPER;
     if (iter->outer.magic == 0 || iter->outer.offset == 0) return RECORD_OK;
     if (iter->outer.offset < last_offset) return RECORD_WRAPPER;
-    iter->offset_base = iter->outer.offset - last_offset;
+    iter->offset_base = (int64_t)((uint64_t)iter->outer.offset - (uint64_t)last_offset);
     return RECORD_OK;
 }
 

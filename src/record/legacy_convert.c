@@ -198,8 +198,9 @@ static void put_record(struct legacy_down *down, const struct record *record, bo
     if (down->first < 0) down->first = record->offset;
     down->last = record->offset;
     down->max_timestamp_ms = MAX(down->max_timestamp_ms, record->timestamp_ms);
+    bool relative = compressed && down->magic == 1;
     struct legacy_message message = {
-        .offset = record->offset - (compressed && down->magic == 1 ? down->first : 0),
+        .offset = (int64_t)((uint64_t)record->offset - (relative ? (uint64_t)down->first : 0)),
         .magic = down->magic,
         .attributes = down->magic == 1 ? down->header->attributes & BATCH_APPEND_TIME : 0,
         .timestamp_ms = record->timestamp_ms,
