@@ -3,11 +3,13 @@
 #include "cli/cli.h"
 
 extern const struct cli_command command_wire_list;
+extern const struct cli_command command_wire_page;
 extern const struct cli_command command_wire_show;
 
 const struct cli_command *const cli_commands[] = {
     &command_wire_list,
     &command_wire_show,
+    &command_wire_page,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 

@@ -1,6 +1,7 @@
 /* wire_show.c - `dohle wire show`: one message's sample instance in the view that is asked for. */
 #include "cli/wire.h"
 #include "text/frame.h"
+#include "text/schema.h"
 #include "text/tree.h"
 
 #include <string.h>
@@ -25,7 +26,12 @@ static void print_sample(struct cli *cli,
     struct tree_style style = {.color = cli->color, .about_max = TREE_ABOUT_MAX};
 
     node_list_init(&list, arena);
-    if (!frame.null) frame_nodes(&list, kind, frame);
+    if (frame.null) return;
+    if (format == SCHEMA) {
+        schema_print(&cli->out, kind->message, kind->version);
+        return;
+    }
+    frame_nodes(&list, kind, frame);
     switch (format) {
     case HEX:
         out_hex(&cli->out, frame);

@@ -1,0 +1,48 @@
+/* wire_page.c - `dohle wire page`: the reference page of one API in one version. */
+#include "cli/wire.h"
+#include "text/page.h"
+
+#include <string.h>
+
+static int run(struct cli *cli)
+{
+    const struct wire_api *api;
+    const char *format = cli_value(cli, "format");
+    bool html = format != NULL && strcmp(format, "html") == 0;
+    int16_t version;
+    struct arena arena;
+    struct page page;
+
+    enum cli_exit code = wire_choose_api(cli, cli->words[0], &api);
+    if (code == CLI_OK) code = wire_choose_version(cli, api->request, &version);
+    if (code != CLI_OK) return (int)code;
+    arena_init(&arena, cli->mem, 0);
+    if (!page_build(&page, api, version, &arena)) {
+        arena_free(&arena);
+        return cli_fail(cli, CLI_FAILED, "out of memory");
+    }
+    struct tree_style style = {.color = cli->color, .about_max = TREE_ABOUT_MAX};
+    (void)html;
+    page_text(&cli->out, &page, &style);
+    arena_free(&arena);
+    return CLI_OK;
+}
+
+static const struct cli_option options[] = {
+    {"version",                                             'V', "N", NULL, "Version of both messages; the newest if not given."},
+    {"format",                                                  'f', "FORMAT", "text|html", "How to print it; the default is text."},
+    {NULL},
+};
+
+const struct cli_command command_wire_page = {
+    .name = "wire page",
+    .group = CLI_LOOK,
+    .summary = "the reference page of one API: facts, bytes, tree, schema",
+    .arguments = "API [--version N] [--format text|html]",
+    .about = "The page of one version shows the API as it stood when that version was the newest: "
+             "what came later is left out. `dohle wire site` writes the pages of all.",
+    .options = options,
+    .words_min = 1,
+    .words_max = 1,
+    .run = run,
+};
