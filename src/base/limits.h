@@ -21,6 +21,14 @@
 /* Records of one step of a core machine: Kafka's limit for one atomic batch of the controller. */
 #define STEP_RECORDS_MAX 10000u
 
+/* Listeners and features of one registered node: far above what any build has. Records above it
+ * are refused when a node registers. */
+#define IMAGE_ENDPOINTS_MAX 64u
+#define IMAGE_FEATURES_MAX  64u
+
+/* Partitions of one topic: a slot each in memory, so a damaged record cannot ask for gigabytes. */
+#define IMAGE_PARTITIONS_MAX (1024u * 1024u)
+
 /* Unsynced bytes per log directory before background writers sync as they write, and before
  * sockets are not read any more (architecture, section 4). */
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)

@@ -95,7 +95,8 @@ struct image_ids {
 
 enum image_recovery { IMAGE_RECOVERED = 0, IMAGE_RECOVERING = 1 };
 
-#define IMAGE_NO_LEADER (-1)
+#define IMAGE_NO_LEADER        (-1)
+#define IMAGE_LEADER_UNCHANGED (-2) /* In a PartitionChangeRecord. */
 
 /* The lists of a partition, in the order in which they lie in `ids`. */
 enum image_list {
@@ -114,9 +115,8 @@ struct image_partition {
     int32_t leader_epoch;
     int32_t partition_epoch;
     uint16_t counts[IMAGE_LISTS];
-    int8_t recovery;         /* enum image_recovery */
-    bool has_directories;    /* One for each replica, behind the ids. */
-    uint16_t directories_at; /* Index into `ids` where they begin. */
+    int8_t recovery;      /* enum image_recovery */
+    bool has_directories; /* One for each replica, behind the ids. */
     int32_t ids[];
 };
 
@@ -127,11 +127,19 @@ static inline struct image_ids image_list(const struct image_partition *partitio
     uint32_t at = 0;
     for (uint32_t i = 0; i < (uint32_t)list; i++)
         at += partition->counts[i];
-    return (struct image_ids){partition->ids + at, partition->counts[list]};
+    return (struct image_ids){partition->ids + at,
+                              list == IMAGE_LISTS ? 0 : partition->counts[list]};
 }
 
-/* The directory of the replica with this index in IMAGE_REPLICAS; UNASSIGNED if the record had
- * none. */
+/* The directories of the replicas, in the order of IMAGE_REPLICAS; only if has_directories. */
+static inline const struct uuid *image_directories(const struct image_partition *partition)
+{
+    assert(partition->has_directories);
+    struct image_ids last = image_list(partition, IMAGE_LISTS);
+    return (const struct uuid *)(const void *)last.items;
+}
+
+/* The directory of the replica with this index; MIGRATING if the log does not tell. */
 struct uuid image_directory(const struct image_partition *partition, uint32_t replica);
 
 bool image_ids_have(struct image_ids ids, int32_t id);
@@ -235,7 +243,7 @@ struct image_watch {
 /* Be told of every change, in order, from inside image_apply(), image_undo() and
  * image_become(), after it was made. The watch must not change the image. */
 void image_watch_add(struct image *image, struct image_watch *watch);
-void image_watch_remove(struct image_watch *watch);
+void image_watch_remove(struct image *image, struct image_watch *watch);
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
@@ -249,9 +257,10 @@ MUST_USE bool image_snapshot(const struct image *image,
                              bool (*each)(void *context, const struct step_record *record),
                              void *context);
 
-/* Take over the content of `other` (a freshly loaded snapshot), which is empty afterwards: watches
- * are told of what differs. Only without undo. Cost: O(both). */
-void image_become(struct image *image, struct image *other);
+/* Take over the content of `other` (a freshly loaded snapshot): watches are told of what differs.
+ * Only between images without undo and with the same struct mem; `other` is only good to be freed
+ * afterwards. False: no memory; part of it was taken over, load anew. Cost: O(both). */
+MUST_USE bool image_become(struct image *image, struct image *other);
 
 /* Same content? For tests and checkers. O(both). */
 bool image_equal(const struct image *a, const struct image *b);

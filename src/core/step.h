@@ -111,8 +111,10 @@ static inline uint32_t step_room(const struct step *step)
  * memory. */
 MUST_USE struct view step_encode(struct arena *arena, const struct step_part *part);
 
-/* What step_encode() would need: exact. */
+/* The same into bytes of the caller, who has room for step_encoded_size(). The null half takes 0.
+ */
 size_t step_encoded_size(const struct step_part *part);
+void step_encode_into(const struct step_part *part, uint8_t *out);
 
 /* Decode a metadata record's value. Strict, as every reader of a metadata log is: frame version 1,
  * a known type at a known version, no byte left over; unknown tagged fields are fine. Views point
