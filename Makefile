@@ -25,7 +25,7 @@ endif
 # -fno-plt and no PIC: one static-style program. -g costs nothing at run time; `strip` removes it.
 OPT     ?= -O2 -g
 # The isa-l CRC and OpenSSL choose by cpuid at run time, so the baseline stays generic.
-CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(B) -I$(B)/gen-include
+CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(B)
 PACKAGES = isa-l libzstd liblz4 snappy zlib openssl json-c libmicrohttpd rdkafka libpcap
 # Debian's libsnappy and isa-l have no .pc file in every release; name what pkg-config does not know.
 LIBS    ?= -lisal -lzstd -llz4 -lsnappy -lz -lcrypto -lssl -ljson-c -lmicrohttpd -lrdkafka -lpcap -lpthread
@@ -43,7 +43,6 @@ SIM      = $(filter-out %_test.c,$(wildcard sim/*.c))
 TESTS    = $(foreach f,$(FOLDERS) cli,$(wildcard src/$(f)/*_test.c)) $(wildcard sim/*_test.c)
 
 GEN_STAMP = $(B)/gen.stamp
-OBJECTS   = $(SOURCES:%.c=$(B)/%.o) $(B)/gen.a.stamp
 TEST_BINS = $(TESTS:%.c=$(B)/%)
 
 .PHONY: all build test tidy clean run
@@ -60,27 +59,27 @@ $(B)/metricc: tools/metricc.c
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
 
+# The stamp is a piece of makefile that names the generated sources: make reads it, and makes it
+# first if it is old. A generated file that would not change is not touched.
 $(GEN_STAMP): $(B)/schemac $(B)/metricc $(SCHEMAS) $(wildcard schema/*.json)
 	@mkdir -p $(B)/gen
 	$(B)/schemac schema $(B)/gen
 	$(B)/metricc schema $(B)/gen
-	@touch $@
+	@echo "GEN_C =" $(B)/gen/*.c > $@
 
-# The tables are compiled like any other source; which files there are is known after generation.
-$(B)/libgen.a: $(GEN_STAMP)
-	@$(MAKE) --no-print-directory B=$(B) $(B)/libgen.a.inner
+ifneq ($(MAKECMDGOALS),clean)
+-include $(GEN_STAMP)
+endif
 
-GEN_C = $(wildcard $(B)/gen/*.c)
-.PHONY: $(B)/libgen.a.inner
-$(B)/libgen.a.inner: $(GEN_C:%.c=%.o)
-	@rm -f $(B)/libgen.a
-	$(AR) rcs $(B)/libgen.a $^
+$(B)/libgen.a: $(GEN_C:%.c=%.o)
+	@rm -f $@
+	$(AR) rcs $@ $^
 
 $(B)/gen/%.o: $(B)/gen/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # ---- objects, libraries, the program -----------------------------------------------------------
-$(B)/%.o: %.c $(GEN_STAMP)
+$(B)/%.o: %.c | $(GEN_STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
@@ -90,7 +89,7 @@ $(B)/libdohle.a: $(SOURCES:%.c=$(B)/%.o)
 
 $(B)/libdohle-wire.a: $(filter $(B)/src/base/% $(B)/src/wire/% $(B)/src/record/% $(B)/src/text/%,$(SOURCES:%.c=$(B)/%.o)) $(B)/libgen.a
 	@rm -f $@
-	$(AR) rcs $@ $(filter %.o,$^) $(wildcard $(B)/gen/*.o)
+	$(AR) rcs $@ $(filter %.o,$^) $(GEN_C:%.c=%.o)
 
 $(B)/libsim.a: $(SIM:%.c=$(B)/%.o)
 	@rm -f $@

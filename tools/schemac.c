@@ -2,8 +2,9 @@
  *
  *   schemac SCHEMA_DIR OUTPUT_DIR
  *
- * Writes OUTPUT_DIR/<message>.h for each message, tables_NN.c with their forms, index.c with the
- * lists of messages and APIs, errors.h and errors.c. */
+ * Writes OUTPUT_DIR/<message>.h for each message, tables_NN.c with their forms, runs.h and runs.c
+ * with code for runs of fixed-width fields, index.c with the lists of messages and APIs, errors.h
+ * and errors.c. */
 #include "schemac.h"
 
 #include <ctype.h>
@@ -100,6 +101,13 @@ void output_close(FILE *out, const char *path)
         fail(path, NULL, "cannot be replaced");
 }
 
+/* Tables of an earlier run, when there were more messages. */
+static void remove_rest(const char *dir, int first)
+{
+    while (unlink(keep_format("%s/tables_%02d.c", dir, first)) == 0)
+        first++;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3) {
@@ -111,12 +119,16 @@ int main(int argc, char **argv)
 
     int count = 0;
     struct message **messages = schema_read(argv[1], &count);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        layout_message(messages[i]);
         emit_header(messages[i], dir);
+    }
     for (int i = 0; i < count; i += MESSAGES_PER_FILE) {
         int n = count - i < MESSAGES_PER_FILE ? count - i : MESSAGES_PER_FILE;
         emit_tables(messages + i, n, keep_format("%s/tables_%02d.c", dir, i / MESSAGES_PER_FILE));
     }
+    remove_rest(dir, (count + MESSAGES_PER_FILE - 1) / MESSAGES_PER_FILE);
+    emit_runs(dir);
     emit_index(messages, count, keep_format("%s/index.c", dir));
     emit_errors(argv[1], dir);
     return 0;

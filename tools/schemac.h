@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define VERSION_OPEN 32767 /* The upper end of "3+". */
+#define TAG_MAX      63
 
 struct versions {
     int min; /* min > max: none. */
@@ -50,6 +51,7 @@ struct field {
     bool default_is_string;
     struct versions versions, nullable, tagged;
     int tag;
+    int c_offset;        /* In its struct. */
     struct shape *shape; /* Of the struct or the elements. */
 };
 
@@ -61,7 +63,9 @@ struct shape {
     struct versions versions;
     struct field *fields;
     int field_count;
-    int index; /* In its message, for names of tables. */
+    int index;  /* In its message, for names of tables. */
+    int c_size; /* Of the struct in C; 0: not laid out yet. */
+    int c_align;
 };
 
 struct message {
@@ -106,6 +110,34 @@ static inline bool field_in(const struct field *f, int version)
 {
     return versions_have(f->versions, version);
 }
+
+/* A struct that may be null is a pointer in C. */
+static inline bool field_is_pointer(const struct field *f)
+{
+    return f->type == TYPE_STRUCT && !f->array && f->nullable.min <= f->nullable.max;
+}
+
+/* "default": "null". A bare null is no default, as in Kafka's generator. */
+static inline bool field_default_is_null(const struct field *f)
+{
+    return f->default_text != NULL && f->default_is_string &&
+           __builtin_strcmp(f->default_text, "null") == 0;
+}
+
+extern const int wire_sizes[]; /* By type; 0: of variable length. */
+
+/* Compute the layout of a message's structs in C. */
+void layout_message(struct message *m);
+
+/* The number of the function that moves these fields of a struct; a new one if need be. */
+int run_number(const struct shape *shape, const int *fields, int count);
+
+/* Write the moves of a run, between the bytes `at` and the struct at `memory`; `verb` is "read" or
+ * "write". */
+void run_moves(FILE *out, int number, const char *verb, const char *memory);
+
+/* Write the functions of all runs that were asked for. */
+void emit_runs(const char *dir);
 
 /* Write DIR/NAME.h for a message. */
 void emit_header(const struct message *m, const char *dir);

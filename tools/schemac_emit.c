@@ -13,16 +13,6 @@ static const char *const type_marks[] = {"WIRE_BOOL",  "WIRE_INT8",   "WIRE_INT1
                                          "WIRE_UUID",  "WIRE_STRING", "WIRE_BYTES", "WIRE_RECORDS",
                                          "WIRE_STRUCT"};
 
-static bool may_be_null(const struct field *f)
-{
-    return f->nullable.min <= f->nullable.max;
-}
-
-static bool is_pointer(const struct field *f)
-{
-    return f->type == TYPE_STRUCT && !f->array && may_be_null(f);
-}
-
 static bool is_flexible(const struct message *m)
 {
     return m->flexible.min <= m->flexible.max;
@@ -36,7 +26,7 @@ static void emit_member(const struct field *f, FILE *out)
         fprintf(out, "    struct {\n        %s *items;\n        int32_t count;\n    } %s;", element,
                 f->snake);
     else
-        fprintf(out, "    %s %s%s;", element, is_pointer(f) ? "*" : "", f->snake);
+        fprintf(out, "    %s %s%s;", element, field_is_pointer(f) ? "*" : "", f->snake);
     fprintf(out, "%s%s%s\n", f->about[0] != '\0' ? " /* " : "", f->about,
             f->about[0] != '\0' ? " */" : "");
 }
@@ -100,30 +90,41 @@ static bool emit_shape_default(const struct shape *shape, FILE *out)
     return any;
 }
 
+static bool emit_struct_default(const struct field *f, FILE *out)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *inner = open_memstream(&bytes, &size);
+    bool any = emit_shape_default(f->shape, inner);
+    fclose(inner);
+    const char *text = keep_format("%s", bytes);
+    free(bytes);
+    const char *c_name = f->shape->c_name;
+    if (!field_is_pointer(f)) {
+        if (any) fprintf(out, ".%s = %s, ", f->snake, text);
+        return any;
+    }
+    if (field_default_is_null(f)) return false;
+    fprintf(out, ".%s = (struct %s *)&(const struct %s)%s, ", f->snake, c_name, c_name, text);
+    return true;
+}
+
 static bool emit_default(const struct field *f, FILE *out)
 {
-    bool null = f->default_text != NULL && strcmp(f->default_text, "null") == 0;
+    bool null = field_default_is_null(f);
     if (f->array) {
         if (null) fprintf(out, ".%s = {.count = -1}, ", f->snake);
         return null;
     }
     if (f->type == TYPE_STRUCT) {
-        if (is_pointer(f)) return false;
-        char *bytes = NULL;
-        size_t size = 0;
-        FILE *inner = open_memstream(&bytes, &size);
-        bool any = emit_shape_default(f->shape, inner);
-        fclose(inner);
-        if (any) fprintf(out, ".%s = %s, ", f->snake, bytes);
-        free(bytes);
-        return any;
+        return emit_struct_default(f, out);
     }
     if (f->type == TYPE_STRING || f->type == TYPE_BYTES || f->type == TYPE_RECORDS) {
-        if (null || (f->type == TYPE_RECORDS && may_be_null(f))) {
+        if (null || (f->type == TYPE_RECORDS && f->nullable.min <= f->nullable.max)) {
             fprintf(out, ".%s = {.null = true}, ", f->snake);
             return true;
         }
-        if (f->default_text != NULL && f->default_text[0] != '\0') {
+        if (f->default_is_string && f->default_text[0] != '\0') {
             fprintf(out, ".%s = {(const uint8_t *)\"%s\", %zu, false, false}, ", f->snake,
                     f->default_text, strlen(f->default_text));
             return true;
@@ -164,7 +165,7 @@ static void emit_flags(FILE *out, const struct field *f)
             f->map_key ? " | WIRE_FIELD_MAP_KEY" : "",
             f->zero_copy ? " | WIRE_FIELD_ZERO_COPY" : "",
             f->never_flexible ? " | WIRE_FIELD_NEVER_FLEXIBLE" : "",
-            is_pointer(f) ? " | WIRE_FIELD_POINTER" : "",
+            field_is_pointer(f) ? " | WIRE_FIELD_POINTER" : "",
             f->default_is_string ? " | WIRE_FIELD_DEFAULT_STRING" : "");
 }
 
@@ -202,6 +203,8 @@ static void emit_shape(const struct message *m, const struct shape *shape, FILE 
     FILE *text = open_memstream(&bytes, &size);
     bool any = emit_shape_default(shape, text);
     fclose(text);
+    for (int i = 0; i < shape->field_count; i++) /* Tagged fields are compared with them. */
+        any = any || shape->fields[i].tag >= 0;
     if (any)
         fprintf(out, "static const struct %s %s_defaults = %s;\n", shape->c_name, shape->c_name,
                 bytes);
@@ -213,6 +216,8 @@ static void emit_shape(const struct message *m, const struct shape *shape, FILE 
             emit_field(out, shape, &shape->fields[i]);
         fprintf(out, "};\n");
     }
+    fprintf(out, "_Static_assert(sizeof(struct %s) == %d, \"layout\");\n", shape->c_name,
+            shape->c_size);
     fprintf(out, "const struct wire_struct wire_%s_shape = {", shape->c_name);
     emit_string(out, shape->name);
     fprintf(out, shape->field_count > 0 ? ", %s_fields, " : ", NULL, ", shape->c_name);
@@ -290,7 +295,15 @@ static void emit_message(const struct message *m, FILE *out)
 void emit_tables(struct message **messages, int count, const char *path)
 {
     FILE *out = output_open(path);
-    fprintf(out, "/* Made by schemac. */\n#include \"wire/form.h\"\n\n");
+    fprintf(
+        out,
+        "/* Made by schemac. */\n#include \"gen/runs.h\"\n#include \"wire/read.h\"\n#include \"wire/write.h\"\n\n"
+        "/* A default may be a struct that nobody writes to. */\n"
+        "#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n");
+    fprintf(
+        out,
+        "/* Bytes from one member of a struct to the end of another. */\n"
+        "#define SPAN(s, first, last) \\\n    (offsetof(struct s, last) + sizeof(((struct s *)0)->last) - offsetof(struct s, first))\n\n");
     for (int i = 0; i < count; i++)
         fprintf(out, "#include \"gen/%s.h\"\n", messages[i]->snake);
     for (int i = 0; i < count; i++) {
@@ -398,7 +411,7 @@ void emit_errors(const char *schema_dir, const char *dir)
         "/* Made by schemac. */\n#include \"gen/errors.h\"\n\nconst struct kafka_error_row kafka_errors[] = {\n");
     for (int i = 0; i < count; i++) {
         struct json_object *row = json_object_array_get_idx(list, (size_t)i);
-        if (atol(need_text(row, "code")) != i - 1)
+        if (strtol(need_text(row, "code"), NULL, 10) != i - 1)
             fail(from, need_text(row, "name"), "codes must follow one another from -1");
         fprintf(out, "    {\"%s\", ", need_text(row, "name"));
         emit_string(out, need_text(row, "message"));

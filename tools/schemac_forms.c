@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int fixed_sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 16, 0, 0, 0, 0};
-
 static const char *const type_marks[] = {"WIRE_BOOL",  "WIRE_INT8",   "WIRE_INT16", "WIRE_UINT16",
                                          "WIRE_INT32", "WIRE_UINT32", "WIRE_INT64", "WIRE_FLOAT64",
                                          "WIRE_UUID",  "WIRE_STRING", "WIRE_BYTES", "WIRE_RECORDS",
@@ -30,7 +28,7 @@ static bool flexible_in(const struct message *m, const struct field *f, int vers
 
 static bool is_fixed(const struct field *f)
 {
-    return !f->array && fixed_sizes[f->type] > 0;
+    return !f->array && wire_sizes[f->type] > 0;
 }
 
 static bool is_tagged(const struct field *f, int version)
@@ -38,8 +36,17 @@ static bool is_tagged(const struct field *f, int version)
     return versions_have(f->tagged, version);
 }
 
+/* Written in its place in this version. */
+static bool is_plain(const struct field *f, int version)
+{
+    return field_in(f, version) && !is_tagged(f, version);
+}
+
 static const char *flags_of(const struct message *m, const struct field *f, int version)
 {
+    /* A struct has no length; a tagged one that may be null has a varint before it. */
+    if (f->type == TYPE_STRUCT && !f->array)
+        return field_is_pointer(f) && is_tagged(f, version) ? "WIRE_OP_COMPACT" : "0";
     bool compact = flexible_in(m, f, version);
     bool nullable = versions_have(f->nullable, version);
     if (compact && nullable) return "WIRE_OP_COMPACT | WIRE_OP_NULLABLE";
@@ -50,7 +57,7 @@ static const char *code_of(const struct field *f, int version)
 {
     if (f->array) {
         if (f->type == TYPE_STRUCT) return "WIRE_OP_ARRAY_STRUCT";
-        return fixed_sizes[f->type] > 0 ? "WIRE_OP_ARRAY_FIXED" : "WIRE_OP_ARRAY_STRING";
+        return wire_sizes[f->type] > 0 ? "WIRE_OP_ARRAY_FIXED" : "WIRE_OP_ARRAY_STRING";
     }
     switch (f->type) {
     case TYPE_STRING: return "WIRE_OP_STRING";
@@ -62,6 +69,13 @@ static const char *code_of(const struct field *f, int version)
     }
 }
 
+static const char *kind_of(const struct field *f)
+{
+    if (!f->array) return NULL;
+    if (f->type == TYPE_STRUCT) return "struct";
+    return wire_sizes[f->type] > 0 ? "fixed" : "string";
+}
+
 /* Fewest bytes of a field on the wire. */
 static int field_size_min(const struct message *m,
                           const struct field *f,
@@ -69,7 +83,7 @@ static int field_size_min(const struct message *m,
                           struct forms *all)
 {
     bool compact = flexible_in(m, f, version);
-    if (is_fixed(f)) return fixed_sizes[f->type];
+    if (is_fixed(f)) return wire_sizes[f->type];
     if (f->array || f->type == TYPE_BYTES || f->type == TYPE_RECORDS) return compact ? 1 : 4;
     if (f->type == TYPE_STRING) return compact ? 1 : 2;
     if (versions_have(f->nullable, version)) return 1;
@@ -96,136 +110,399 @@ static char *text_close(struct text *t)
     return t->bytes;
 }
 
-/* The operation of one field that is not part of a run. */
-static void emit_op(FILE *out,
-                    const struct message *m,
-                    const struct shape *shape,
-                    int i,
-                    int version,
-                    struct forms *all)
+/* One operation, its texts ready to be printed. */
+struct op {
+    const char *code, *flags, *type, *offset, *size, *more;
+    const char *kind; /* Of an array's elements: "fixed", "string" or "struct"; else NULL. */
+    int field, count;
+    int size_min; /* Fewest bytes on the wire. */
+    int run;      /* Of a run: its number. */
+};
+
+#define OPS_MAX 256
+
+struct ops {
+    struct op list[OPS_MAX];
+    int count;
+    int absent_count;
+};
+
+static bool is_run(const struct op *op)
 {
-    const struct field *f = &shape->fields[i];
-    fprintf(out, "{%s, %s, %s, %d, offsetof(struct %s, %s), ", code_of(f, version),
-            flags_of(m, f, version), type_marks[f->type], i, shape->c_name, f->snake);
-    if (f->type == TYPE_STRUCT) {
-        int form = all[f->shape->index].of_version[version];
-        if (form < 0) fail(m->file, f->name, "its struct has no version %d", version);
-        fprintf(out, "0, 0, {.form = &%s_form%d}},\n", f->shape->c_name, form);
-    } else if (f->array) {
-        fprintf(out, "%d, 0, {NULL}},\n", fixed_sizes[f->type]);
-    } else if (is_fixed(f)) { /* Only as a tagged value: a run of one. */
-        fprintf(
-            out,
-            "%d, 1, {.fixed = (const struct wire_fixed[]){{offsetof(struct %s, %s), %s, %d}}}},\n",
-            fixed_sizes[f->type], shape->c_name, f->snake, type_marks[f->type], i);
-    } else {
-        fprintf(out, "0, 0, {NULL}},\n");
-    }
+    return strcmp(op->code, "WIRE_OP_FIXED_RUN") == 0;
 }
 
-/* A run of fixed-width fields from `first`; returns the index behind it. */
-static int emit_run(FILE *out, const struct shape *shape, int first, int version)
+static bool is_tags(const struct op *op)
 {
-    int size = 0, count = 0, end = first;
-    struct text list;
-    text_open(&list);
-    for (; end < shape->field_count; end++) {
-        const struct field *f = &shape->fields[end];
-        if (!field_in(f, version) || is_tagged(f, version)) continue;
-        if (!is_fixed(f)) break;
-        fprintf(list.out, "{offsetof(struct %s, %s), %s, %d}, ", shape->c_name, f->snake,
-                type_marks[f->type], end);
-        size += fixed_sizes[f->type];
-        count++;
-    }
-    char *text = text_close(&list);
-    fprintf(
-        out,
-        "    {WIRE_OP_FIXED_RUN, 0, %s, %d, offsetof(struct %s, %s), %d, %d, {.fixed = (const struct "
-        "wire_fixed[]){%s}}},\n",
-        type_marks[shape->fields[first].type], first, shape->c_name, shape->fields[first].snake,
-        size, count, text);
-    free(text);
-    return end;
+    return strcmp(op->code, "WIRE_OP_TAGS") == 0;
 }
 
-/* What is not plainly in this version takes its default. Bool, pads and all: one op for each field.
- */
-static void emit_absent(FILE *out, const struct shape *shape, int version, int *count)
+static const char *offset_of(const struct shape *shape, const char *member)
 {
-    for (int i = 0; i < shape->field_count; i++) {
-        const struct field *f = &shape->fields[i];
-        if (field_in(f, version) && !is_tagged(f, version)) continue;
-        fprintf(
-            out,
-            "    {WIRE_OP_ABSENT, 0, %s, %d, offsetof(struct %s, %s), sizeof(((struct %s *)0)->%s), 0, {NULL}},\n",
-            type_marks[f->type], i, shape->c_name, f->snake, shape->c_name, f->snake);
-        (*count)++;
-    }
+    return keep_format("offsetof(struct %s, %s)", shape->c_name, member);
 }
 
-static int emit_ops(FILE *out,
-                    const struct message *m,
-                    const struct shape *shape,
-                    int version,
-                    struct forms *all,
-                    int *size_min)
+static struct op *ops_add(const struct message *m, struct ops *ops)
 {
-    int count = 0;
-    emit_absent(out, shape, version, &count);
-    for (int i = 0; i < shape->field_count;) {
-        const struct field *f = &shape->fields[i];
-        if (!field_in(f, version) || is_tagged(f, version)) {
-            i++;
-            continue;
-        }
-        count++;
-        if (is_fixed(f)) {
-            int end = emit_run(out, shape, i, version);
-            for (; i < end; i++)
-                if (field_in(&shape->fields[i], version) && !is_tagged(&shape->fields[i], version))
-                    *size_min += fixed_sizes[shape->fields[i].type];
-            continue;
-        }
-        *size_min += field_size_min(m, f, version, all);
-        fprintf(out, "    ");
-        emit_op(out, m, shape, i, version, all);
-        i++;
-    }
-    if (flexible_in(m, NULL, version)) {
-        fprintf(out, "    {WIRE_OP_TAGS, 0, 0, 255, offsetof(struct %s, tags), 0, 0, {NULL}},\n",
-                shape->c_name);
-        *size_min += 1;
-        count++;
-    } else if (m->flexible.min <= m->flexible.max) { /* No tags in this version: an empty view. */
-        fprintf(
-            out,
-            "    {WIRE_OP_ABSENT, 0, 0, 255, offsetof(struct %s, tags), sizeof(struct view), 0, {NULL}},\n",
-            shape->c_name);
-        count++;
-    }
-    return count;
+    if (ops->count == OPS_MAX) fail(m->file, NULL, "more than %d operations", OPS_MAX);
+    return &ops->list[ops->count++];
 }
 
-static int emit_tagged(FILE *out,
-                       const struct message *m,
+static const char *run_text(const struct shape *shape, const int *fields, int count, int number)
+{
+    const char *list = "";
+    for (int i = 0; i < count; i++) {
+        const struct field *f = &shape->fields[fields[i]];
+        list = keep_format("%s%s{offsetof(struct %s, %s), %s, %d}", list, i > 0 ? ", " : "",
+                           shape->c_name, f->snake, type_marks[f->type], fields[i]);
+    }
+    return keep_format(".run = &(const struct wire_run){wire_run_read%d, wire_run_write%d, (const "
+                       "struct wire_fixed[]){%s}}",
+                       number, number, list);
+}
+
+/* Fewest bytes of an element of an array that is no struct. */
+static int element_size(const struct message *m, const struct field *f, int version)
+{
+    if (wire_sizes[f->type] > 0) return wire_sizes[f->type];
+    return flexible_in(m, f, version) ? 1 : f->type == TYPE_STRING ? 2 : 4;
+}
+
+/* The operation of one field by itself. */
+static struct op op_of(const struct message *m,
                        const struct shape *shape,
+                       int field,
                        int version,
                        struct forms *all)
 {
+    const struct field *f = &shape->fields[field];
+    struct op op = {.code = code_of(f, version),
+                    .flags = flags_of(m, f, version),
+                    .type = type_marks[f->type],
+                    .offset = offset_of(shape, f->snake),
+                    .size = "0",
+                    .more = "NULL",
+                    .kind = kind_of(f),
+                    .field = field,
+                    .size_min = field_size_min(m, f, version, all)};
+    if (f->type == TYPE_STRUCT) {
+        int form = all[f->shape->index].of_version[version];
+        if (form < 0) fail(m->file, f->name, "its struct has no version %d", version);
+        op.more = keep_format(".form = &%s_form%d", f->shape->c_name, form);
+    } else if (f->array) {
+        op.size = keep_format("%d", element_size(m, f, version));
+    } else if (is_fixed(f)) {
+        op.flags = "0";
+        op.size = keep_format("%d", wire_sizes[f->type]);
+        op.count = 1;
+        op.run = run_number(shape, &field, 1);
+        op.more = run_text(shape, &field, 1, op.run);
+    }
+    return op;
+}
+
+/* A run of fixed-width fields from `first`; returns the index behind it. */
+static int add_run(const struct message *m,
+                   const struct shape *shape,
+                   int first,
+                   int version,
+                   struct ops *ops)
+{
+    int size = 0, count = 0, end = first;
+    int *fields = keep(sizeof(fields[0]) * (size_t)shape->field_count);
+    for (; end < shape->field_count; end++) {
+        const struct field *f = &shape->fields[end];
+        if (!is_plain(f, version)) continue;
+        if (!is_fixed(f)) break;
+        fields[count++] = end;
+        size += wire_sizes[f->type];
+    }
+    int run = run_number(shape, fields, count);
+    *ops_add(m, ops) = (struct op){.code = "WIRE_OP_FIXED_RUN",
+                                   .flags = "0",
+                                   .type = type_marks[shape->fields[first].type],
+                                   .offset = offset_of(shape, shape->fields[first].snake),
+                                   .size = keep_format("%d", size),
+                                   .more = run_text(shape, fields, count, run),
+                                   .run = run,
+                                   .field = first,
+                                   .count = count,
+                                   .size_min = size};
+    return end;
+}
+
+/* What is not plainly in this version takes its default: one operation for neighbours in the
+ * struct, the pads between them included. `tags`, the last member, takes part in a version that has
+ * none. */
+static void add_absent(const struct message *m,
+                       const struct shape *shape,
+                       int version,
+                       struct ops *ops)
+{
+    bool has_tags = m->flexible.min <= m->flexible.max;
+    bool no_tags = has_tags && !flexible_in(m, NULL, version);
+    int count = shape->field_count;
+    for (int i = 0; i <= count;) {
+        int end = i;
+        while (end < count && !is_plain(&shape->fields[end], version))
+            end++;
+        int fields = end - i;
+        bool tags = end == count && no_tags;
+        if (fields > 0 || tags) {
+            const char *first = fields > 0 ? shape->fields[i].snake : "tags";
+            const char *last = tags ? "tags" : shape->fields[end - 1].snake;
+            *ops_add(m, ops) =
+                (struct op){.code = "WIRE_OP_ABSENT",
+                            .flags = "0",
+                            .type = fields > 0 ? type_marks[shape->fields[i].type] : "0",
+                            .offset = offset_of(shape, first),
+                            .size = keep_format("SPAN(%s, %s, %s)", shape->c_name, first, last),
+                            .more = "NULL",
+                            .field = fields > 0 ? i : 255,
+                            .count = fields};
+        }
+        i = end + 1;
+    }
+    ops->absent_count = ops->count;
+}
+
+static void make_ops(const struct message *m,
+                     const struct shape *shape,
+                     int version,
+                     struct forms *all,
+                     struct ops *ops)
+{
+    ops->count = 0;
+    add_absent(m, shape, version, ops);
+    for (int i = 0; i < shape->field_count;) {
+        const struct field *f = &shape->fields[i];
+        if (!is_plain(f, version)) {
+            i++;
+        } else if (is_fixed(f)) {
+            i = add_run(m, shape, i, version, ops);
+        } else {
+            *ops_add(m, ops) = op_of(m, shape, i, version, all);
+            i++;
+        }
+    }
+    if (flexible_in(m, NULL, version))
+        *ops_add(m, ops) = (struct op){.code = "WIRE_OP_TAGS",
+                                       .flags = "0",
+                                       .type = "0",
+                                       .offset = offset_of(shape, "tags"),
+                                       .size = "0",
+                                       .more = "NULL",
+                                       .field = 255,
+                                       .size_min = 1};
+}
+
+static void print_op(FILE *out, const struct op *op, int rest)
+{
+    fprintf(out, "{%s, %s, %s, %d, %s, %s, %d, %d, {%s}}", op->code, op->flags, op->type, op->field,
+            op->offset, op->size, op->count, rest, op->more);
+}
+
+/* Print the operations, each with the smallest size of those behind it. Returns that of all. */
+static int print_ops(FILE *out, const struct ops *ops)
+{
+    int rest = 0;
+    for (int i = 0; i < ops->count; i++)
+        rest += ops->list[i].size_min;
+    int size_min = rest;
+    if (size_min > 65535) fail("schemac", NULL, "a struct of more than 65535 bytes");
+    for (int i = 0; i < ops->count; i++) {
+        rest -= ops->list[i].size_min;
+        fprintf(out, "    ");
+        print_op(out, &ops->list[i], rest);
+        fprintf(out, ",\n");
+    }
+    return size_min;
+}
+
+static int print_tagged(FILE *out,
+                        const struct message *m,
+                        const struct shape *shape,
+                        int version,
+                        struct forms *all)
+{
     int count = 0;
-    for (int tag = 0; tag < 64; tag++) {
+    for (int tag = 0; tag <= TAG_MAX; tag++) {
         for (int i = 0; i < shape->field_count; i++) {
             const struct field *f = &shape->fields[i];
             if (f->tag != tag || !is_tagged(f, version)) continue;
-            fprintf(out, "    {%d, ", tag);
-            emit_op(out, m, shape, i, version, all);
-            fseek(out, -2, SEEK_CUR);
+            struct op op = op_of(m, shape, i, version, all);
+            fprintf(out, "    {%d, %d, ", tag, op.size_min);
+            print_op(out, &op, 0);
             fprintf(out, "},\n");
             count++;
         }
     }
     return count;
+}
+
+/* Messages whose operations are also unrolled into code, in flexible versions: what a server does
+ * all day. */
+static const char *const busy_messages[] = {
+    "RequestHeader",
+    "ResponseHeader",
+    "HeartbeatRequest",
+    "HeartbeatResponse",
+    "BrokerHeartbeatRequest",
+    "BrokerHeartbeatResponse",
+    "ConsumerGroupHeartbeatRequest",
+    "ConsumerGroupHeartbeatResponse",
+    "FetchRequest",
+    "FetchResponse",
+    "ProduceRequest",
+    "ProduceResponse",
+    "MetadataResponse",
+};
+
+static bool is_busy(const struct message *m, int version)
+{
+    for (size_t i = 0; i < sizeof(busy_messages) / sizeof(busy_messages[0]); i++)
+        if (strcmp(busy_messages[i], m->name) == 0) return flexible_in(m, NULL, version);
+    return false;
+}
+
+/* The form as straight code; its operations are constants that the compiler folds. */
+static void print_reader(FILE *out, const struct shape *shape, const struct ops *ops)
+{
+    const char *c = shape->c_name;
+    fprintf(
+        out,
+        "static inline const uint8_t *%s_read@(struct wire_decoder *d, const uint8_t *at, uint8_t "
+        "*out)\n{\n",
+        c);
+    for (int i = 0; i < ops->count; i++) {
+        const struct op *op = &ops->list[i];
+        if (is_run(op)) {
+            run_moves(out, op->run, "read", keep_format("out + %s", op->offset));
+            fprintf(out, "    at += %s;\n", op->size);
+            continue;
+        }
+        if (i < ops->absent_count) {
+            fprintf(out, "    wire_read_absent(&%s_form@, &%s_ops@[%d], out);\n", c, c, i);
+            continue;
+        }
+        if (op->kind != NULL)
+            fprintf(out, "    at = wire_read_%s_items(d, at, &%s_ops@[%d], out);\n", op->kind, c,
+                    i);
+        else
+            fprintf(out, "    at = wire_read_op(d, at, &%s_form@, &%s_ops@[%d], out);\n", c, c, i);
+        fprintf(out, "    if (UNLIKELY(at == NULL)) return NULL;\n");
+    }
+    fprintf(out, "    return at;\n}\n");
+}
+
+/* A C expression: is the field at `place` at its default? */
+static const char *default_test(const struct field *f, const char *place)
+{
+    bool null = field_default_is_null(f);
+    if (f->array) return keep_format("%s.count == %d", place, null ? -1 : 0);
+    if (field_is_pointer(f)) return NULL;
+    if (f->type == TYPE_STRUCT) {
+        const char *all = keep_format("%s.tags.size == 0", place);
+        for (int i = 0; i < f->shape->field_count && all != NULL; i++) {
+            const struct field *inner = &f->shape->fields[i];
+            const char *test = default_test(inner, keep_format("%s.%s", place, inner->snake));
+            all = test != NULL ? keep_format("%s && %s", all, test) : NULL;
+        }
+        return all;
+    }
+    if (f->type == TYPE_UUID) return keep_format("uuid_is_zero(%s)", place);
+    if (f->type == TYPE_FLOAT64 || wire_sizes[f->type] == 0) {
+        if (null) return keep_format("%s.null", place);
+        bool empty = f->default_text == NULL || f->default_text[0] == '\0';
+        return empty && wire_sizes[f->type] == 0
+                   ? keep_format("!%s.null && %s.size == 0", place, place)
+                   : NULL;
+    }
+    const char *text = f->default_text;
+    if (text == NULL || text[0] == '\0') text = f->type == TYPE_BOOL ? "false" : "0";
+    return keep_format("%s == %s", place, text);
+}
+
+/* Is any tagged field set? Without a call, where the tests are plain enough. */
+static void print_tag_test(FILE *out, const struct shape *shape, int version)
+{
+    const char *c = shape->c_name;
+    fprintf(out,
+            "static inline bool %s_tagged_set@(const uint8_t *in)\n{\n"
+            "    const struct %s *s = (const void *)in;\n    return s->tags.size > 0",
+            c, c);
+    for (int i = 0; i < shape->field_count; i++) {
+        const struct field *f = &shape->fields[i];
+        if (!is_tagged(f, version)) continue;
+        const char *test = default_test(f, keep_format("s->%s", f->snake));
+        if (test != NULL)
+            fprintf(out, " ||\n           !(%s)", test);
+        else
+            fprintf(
+                out,
+                " ||\n           !wire_field_is_default(&wire_%s_shape.fields[%d], &wire_%s_shape, in)",
+                c, i, c);
+    }
+    fprintf(out, ";\n}\n");
+}
+
+static void print_measurer(FILE *out, const struct shape *shape, const struct ops *ops)
+{
+    const char *c = shape->c_name;
+    fprintf(out,
+            "static inline size_t %s_extra@(const uint8_t *in, struct wire_external *x)\n{\n"
+            "    size_t extra = 0;\n",
+            c);
+    for (int i = ops->absent_count; i < ops->count; i++) {
+        const struct op *op = &ops->list[i];
+        if (is_run(op)) continue;
+        if (is_tags(op))
+            fprintf(out,
+                    "    if (%s_tagged_set@(in)) extra += wire_extra_tags(&%s_form@, in, x);\n", c,
+                    c);
+        else
+            fprintf(out, "    extra += wire_extra_op(&%s_form@, &%s_ops@[%d], in, x);\n", c, c, i);
+    }
+    fprintf(out, "    return extra;\n}\n");
+}
+
+static void print_writer(FILE *out, const struct shape *shape, const struct ops *ops)
+{
+    const char *c = shape->c_name;
+    fprintf(
+        out,
+        "static inline uint8_t *%s_write@(struct wire_encoder *e, uint8_t *at, const uint8_t *in)\n{\n",
+        c);
+    for (int i = ops->absent_count; i < ops->count; i++) {
+        const struct op *op = &ops->list[i];
+        if (is_run(op)) {
+            run_moves(out, op->run, "write", keep_format("in + %s", op->offset));
+            fprintf(out, "    at += %s;\n", op->size);
+        } else if (op->kind != NULL) {
+            fprintf(out, "    at = wire_write_%s_items(e, at, &%s_ops@[%d], in + %s);\n", op->kind,
+                    c, i, op->offset);
+        } else if (is_tags(op)) {
+            fprintf(out,
+                    "    if (%s_tagged_set@(in)) return wire_write_tags(e, at, &%s_form@, in);\n",
+                    c, c);
+            fprintf(out, "    *at++ = 0;\n");
+        } else {
+            fprintf(out, "    at = wire_write_op(e, at, &%s_form@, &%s_ops@[%d], in);\n", c, c, i);
+        }
+    }
+    fprintf(out, "    return at;\n}\n");
+}
+
+static void print_code(FILE *out, const struct shape *shape, const struct ops *ops, int version)
+{
+    const char *c = shape->c_name;
+    fprintf(out, "static const struct wire_form %s_form@;\n", c);
+    print_reader(out, shape, ops);
+    print_tag_test(out, shape, version);
+    print_measurer(out, shape, ops);
+    print_writer(out, shape, ops);
+    fprintf(out, "static const struct wire_code %s_code@ = {%s_read@, %s_extra@, %s_write@};\n", c,
+            c, c, c);
 }
 
 /* The text of one version's form, with @ where the form's number goes. */
@@ -235,32 +512,32 @@ static char *form_text(const struct message *m,
                        struct forms *all,
                        int *size_min)
 {
-    struct text ops, tagged, all_text;
-    *size_min = 0;
-    text_open(&ops);
-    int op_count = emit_ops(ops.out, m, shape, version, all, size_min);
-    char *ops_text = text_close(&ops);
+    struct text text, tagged;
+    struct ops *ops = keep(sizeof(*ops));
+    const char *c = shape->c_name;
+    bool flexible = flexible_in(m, NULL, version);
+    make_ops(m, shape, version, all, ops);
     text_open(&tagged);
-    int tagged_count =
-        flexible_in(m, NULL, version) ? emit_tagged(tagged.out, m, shape, version, all) : 0;
+    int tagged_count = flexible ? print_tagged(tagged.out, m, shape, version, all) : 0;
     char *tagged_text = text_close(&tagged);
 
-    text_open(&all_text);
-    FILE *out = all_text.out;
-    if (op_count > 0)
-        fprintf(out, "static const struct wire_op %s_ops@[] = {\n%s};\n", shape->c_name, ops_text);
+    text_open(&text);
+    FILE *out = text.out;
+    fprintf(out, "static const struct wire_op %s_ops@[] = {\n", c);
+    *size_min = print_ops(out, ops);
+    if (ops->count == 0) fprintf(out, "    {0},\n");
+    fprintf(out, "};\n");
     if (tagged_count > 0)
-        fprintf(out, "static const struct wire_tagged %s_tagged@[] = {\n%s};\n", shape->c_name,
-                tagged_text);
-    fprintf(out, "static const struct wire_form %s_form@ = {&wire_%s_shape, ", shape->c_name,
-            shape->c_name);
-    fprintf(out, op_count > 0 ? "%s_ops@, " : "NULL, ", shape->c_name);
-    fprintf(out, tagged_count > 0 ? "%s_tagged@, " : "NULL, ", shape->c_name);
-    fprintf(out, "%d, %d, %d, %s};\n", op_count, tagged_count, *size_min,
-            flexible_in(m, NULL, version) ? "true" : "false");
-    free(ops_text);
+        fprintf(out, "static const struct wire_tagged %s_tagged@[] = {\n%s};\n", c, tagged_text);
+    bool busy = is_busy(m, version);
+    if (busy) print_code(out, shape, ops, version);
+    fprintf(out, "static const struct wire_form %s_form@ = {&wire_%s_shape, %s_ops@, ", c, c, c);
+    fprintf(out, tagged_count > 0 ? "%s_tagged@, " : "NULL, ", c);
+    fprintf(out, busy ? "&%s_code@, " : "NULL, ", c);
+    fprintf(out, "%d, %d, %d, %d, %s};\n", ops->count, ops->absent_count, tagged_count, *size_min,
+            flexible ? "true" : "false");
     free(tagged_text);
-    return text_close(&all_text);
+    return text_close(&text);
 }
 
 static void print_numbered(FILE *out, const char *text, int number)

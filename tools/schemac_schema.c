@@ -150,6 +150,7 @@ static void parse_field(struct message *m, struct field *f, struct json_object *
     f->tag = tag != NULL ? (int)strtol(tag, NULL, 10) : -1;
     if ((f->tag >= 0) != (f->tagged.min <= f->tagged.max))
         fail(m->file, f->name, "tag and taggedVersions go together");
+    if (f->tag > TAG_MAX) fail(m->file, f->name, "tags go to %d", TAG_MAX);
     const char *flexible = text_of(object, "flexibleVersions");
     if (flexible != NULL && strcmp(flexible, "none") != 0)
         fail(m->file, f->name, "flexibleVersions may only be none");

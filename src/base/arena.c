@@ -34,7 +34,7 @@ static bool arena_grow(struct arena *arena, size_t size_bytes)
     return true;
 }
 
-void *arena_get(struct arena *arena, size_t size_bytes)
+void *arena_take_slow(struct arena *arena, size_t size_bytes)
 {
     size_t size = (size_bytes + 7) & ~(size_t)7;
     if (size < size_bytes ||
@@ -49,7 +49,13 @@ void *arena_get(struct arena *arena, size_t size_bytes)
     void *block = arena->at;
     arena->at += size;
     arena->used_bytes += size;
-    memset(block, 0, size);
+    return block;
+}
+
+void *arena_get(struct arena *arena, size_t size_bytes)
+{
+    void *block = arena_take(arena, size_bytes);
+    if (block != NULL) memset(block, 0, size_bytes);
     return block;
 }
 
@@ -64,6 +70,7 @@ struct view arena_copy(struct arena *arena, struct view bytes)
 
 void arena_reset(struct arena *arena)
 {
+    if (arena->used_bytes == 0 && !arena->failed) return;
     /* The newest chunk is the largest usual one: keep it alone, if it is not too large. */
     struct arena_chunk *keep = arena->first;
     if (keep != NULL && keep->size_bytes > ARENA_KEEP_BYTES) keep = NULL;

@@ -34,3 +34,19 @@ void arena_reset(struct arena *arena);
 
 /* Give every chunk back. The arena may be used again. */
 void arena_free(struct arena *arena);
+
+/* arena_take where the newest chunk is too small, or the limit is near. */
+MUST_USE void *arena_take_slow(struct arena *arena, size_t size_bytes);
+
+/* As arena_get but not zeroed, for who writes every byte that is read later. */
+MUST_USE static inline void *arena_take(struct arena *arena, size_t size_bytes)
+{
+    size_t size = (size_bytes + 7) & ~(size_t)7;
+    bool fits = arena->limit_bytes == 0 || arena->used_bytes + size <= arena->limit_bytes;
+    if (UNLIKELY(size_bytes > (size_t)(arena->end - arena->at) || !fits))
+        return arena_take_slow(arena, size_bytes);
+    void *block = arena->at;
+    arena->at += size;
+    arena->used_bytes += size;
+    return block;
+}

@@ -11,9 +11,13 @@
 #define ARENA_KEEP_BYTES  (64u * 1024u)
 
 /* A decoded request may cost at most this many times its bytes (array elements are wider in
- * memory than on the wire), and at least the floor so that tiny requests never fail. */
+ * memory than on the wire), and the floor more so that tiny requests never fail. */
 #define WIRE_MEMORY_FACTOR 16u
 #define WIRE_MEMORY_FLOOR  4096u
+
+/* What Kafka 4.4's readers refuse beyond: elements of one array, tagged fields of one struct. */
+#define WIRE_ARRAY_MAX 1000000
+#define WIRE_TAGS_MAX  10000u
 
 /* A topic's name: Kafka's own limit, so that "topic-partition.uuid-delete" fits a file name. */
 #define TOPIC_NAME_MAX 249u

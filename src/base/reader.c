@@ -1,5 +1,5 @@
-/* reader.c - varints. Kafka's readers take up to five (ten) bytes and drop what does not fit the
- * last one's width only by refusing a sixth (eleventh); see docs/wire.md on what is counted. */
+/* reader.c - varints, as Kafka's readers take them: up to five (ten) bytes, overlong or not; bits
+ * of the last one beyond the number's width are dropped. Both are counted as oddities. */
 #include "base/reader.h"
 
 static uint64_t reader_varint_slow(struct reader *in, uint32_t bytes_max)
@@ -13,7 +13,9 @@ static uint64_t reader_varint_slow(struct reader *in, uint32_t bytes_max)
         uint8_t byte = *in->at++;
         value |= (uint64_t)(byte & 0x7f) << (7 * i);
         if ((byte & 0x80) == 0) {
-            if (byte == 0 && i > 0) in->oddities++;
+            bool last = i + 1 == bytes_max; /* It holds 4 bits of a 32-bit number, 1 of a 64-bit. */
+            if ((byte == 0 && i > 0) || (last && byte > (bytes_max == 5 ? 0x0f : 0x01)))
+                in->oddities++;
             return value;
         }
     }

@@ -67,20 +67,19 @@ struct wire_struct {
     bool common;                   /* Defined under commonStructs. */
 };
 
-enum wire_code {
-    WIRE_OP_FIXED_RUN, /* `count` neighbouring fixed-width fields of `size` bytes in all:
-                          `more.fixed`. */
+enum wire_op_code {
+    WIRE_OP_FIXED_RUN, /* `count` neighbouring fixed-width fields, `size` bytes in all: more.run. */
     WIRE_OP_STRING,
     WIRE_OP_BYTES,
     WIRE_OP_RECORDS,
-    WIRE_OP_ARRAY_FIXED,  /* Elements of fixed width, `size` bytes each. */
-    WIRE_OP_ARRAY_STRING, /* Elements are strings (or bytes). */
-    WIRE_OP_ARRAY_STRUCT, /* more.form: of the elements. */
-    WIRE_OP_STRUCT,       /* Embedded. */
-    WIRE_OP_STRUCT_OR_NULL,
+    WIRE_OP_ARRAY_FIXED,    /* Elements of fixed width, `size` bytes each. */
+    WIRE_OP_ARRAY_STRING,   /* Elements are strings (or bytes), of at least `size` bytes. */
+    WIRE_OP_ARRAY_STRUCT,   /* more.form: of the elements. */
+    WIRE_OP_STRUCT,         /* Embedded. */
+    WIRE_OP_STRUCT_OR_NULL, /* Behind a byte: negative for null. COMPACT (tagged): a varint, 0. */
     WIRE_OP_TAGS,
-    WIRE_OP_ABSENT, /* `size` bytes at `offset` take their default: not in this version, or tagged.
-                     */
+    WIRE_OP_ABSENT, /* `count` neighbouring fields of `size` bytes in all, pads included, take their
+                       default: not in this version, or tagged. `tags` may be behind them. */
 };
 
 enum wire_op_flags { WIRE_OP_COMPACT = 1, WIRE_OP_NULLABLE = 2 };
@@ -92,16 +91,24 @@ struct wire_fixed {
     uint8_t field;   /* Index in the shape. */
 };
 
+/* Fixed-width fields that follow one another on the wire; both functions are straight code. */
+struct wire_run {
+    void (*read)(const uint8_t *at, uint8_t *out); /* `out`: the op's offset in the struct. */
+    void (*write)(uint8_t *at, const uint8_t *in);
+    const struct wire_fixed *fields;
+};
+
 struct wire_op {
-    uint8_t code;    /* enum wire_code */
+    uint8_t code;    /* enum wire_op_code */
     uint8_t flags;   /* Set of enum wire_op_flags */
     uint8_t type;    /* Of the value or the elements. */
     uint8_t field;   /* Index in the shape; the first one of a run. */
     uint16_t offset; /* In the C struct. */
     uint16_t size;
     uint16_t count;
+    uint16_t rest; /* Fewest bytes that the operations behind this one in its form take. */
     union {
-        const struct wire_fixed *fixed;
+        const struct wire_run *run;
         const struct wire_form *form;
     } more;
 };
@@ -109,14 +116,27 @@ struct wire_op {
 /* A known tagged field: its value is read by `op` once the tag's number and size are. */
 struct wire_tagged {
     uint16_t tag;
+    uint16_t size_min; /* Fewest bytes of the value. */
     struct wire_op op;
+};
+
+struct wire_decoder; /* wire/read.h */
+struct wire_encoder; /* wire/write.h */
+
+/* The operations of a form unrolled into code. */
+struct wire_code {
+    const uint8_t *(*read)(struct wire_decoder *d, const uint8_t *at, uint8_t *out);
+    size_t (*extra)(const uint8_t *in, struct wire_external *x);
+    uint8_t *(*write)(struct wire_encoder *e, uint8_t *at, const uint8_t *in);
 };
 
 struct wire_form {
     const struct wire_struct *shape;
-    const struct wire_op *ops;
+    const struct wire_op *ops;        /* First the absent ones, then in wire order. */
     const struct wire_tagged *tagged; /* In the order of their tags. */
+    const struct wire_code *code;     /* For the busiest messages; NULL: only the list. */
     uint16_t op_count;
+    uint16_t absent_count; /* Operations of WIRE_OP_ABSENT, the first ones of `ops`. */
     uint16_t tagged_count;
     uint16_t size_min; /* The fewest bytes that a value of this form can take. */
     bool flexible;
@@ -132,6 +152,23 @@ static inline uint32_t wire_type_size(uint8_t type)
 static inline bool wire_versions_have(struct wire_versions v, int16_t version)
 {
     return version >= v.min && version <= v.max;
+}
+
+/* The known tagged field of this form, or NULL. */
+static inline const struct wire_tagged *wire_form_tag(const struct wire_form *form, uint32_t tag)
+{
+    for (uint32_t i = 0; i < form->tagged_count; i++)
+        if (form->tagged[i].tag == tag) return &form->tagged[i];
+    return NULL;
+}
+
+/* Is this the tag of a field that only other versions have? Kafka refuses such a tag. */
+static inline bool wire_form_tag_elsewhere(const struct wire_form *form, uint32_t tag)
+{
+    for (uint32_t i = 0; i < form->shape->field_count; i++)
+        if (form->shape->fields[i].tag >= 0 && (uint32_t)form->shape->fields[i].tag == tag)
+            return wire_form_tag(form, tag) == NULL;
+    return false;
 }
 
 /* The schema's facts about a message that the engine does not need, for the tools. */
@@ -151,7 +188,8 @@ struct wire_facts {
 /* The facts of a message. O(log n). */
 const struct wire_facts *wire_facts(const struct wire_message *message);
 
-/* Does a value of this struct equal its default? Then it is not written as a tagged field. */
+/* Does this field of the struct `in` equal its default? Then it is not written as a tagged field.
+ * An array is judged by its count. */
 bool wire_field_is_default(const struct wire_field *field,
                            const struct wire_struct *shape,
                            const void *in);

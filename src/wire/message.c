@@ -69,16 +69,3 @@ int16_t wire_response_header_version(const struct wire_api *api, int16_t version
     if (api->key == API_VERSIONS_KEY) return 0;
     return version >= api->response->flexible_min ? 1 : 0;
 }
-
-void wire_struct_defaults(const struct wire_struct *shape, void *out)
-{
-    if (shape->defaults != NULL)
-        memcpy(out, shape->defaults, shape->size_bytes);
-    else
-        memset(out, 0, shape->size_bytes);
-}
-
-void wire_defaults(const struct wire_message *message, void *out)
-{
-    wire_struct_defaults(message->shape, out);
-}

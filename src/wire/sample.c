@@ -26,10 +26,11 @@ static bool sample_array(const struct wire_op *op, struct arena *arena, struct w
 static bool sample_op(const struct wire_op *op, struct arena *arena, uint8_t *out)
 {
     void *slot = out + op->offset;
-    switch ((enum wire_code)op->code) {
+    switch ((enum wire_op_code)op->code) {
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count; i++)
-            memset(out + op->more.fixed[i].offset, 0, wire_type_size(op->more.fixed[i].type));
+            memset(out + op->more.run->fields[i].offset, 0,
+                   wire_type_size(op->more.run->fields[i].type));
         return true;
     case WIRE_OP_STRING:
     case WIRE_OP_BYTES: *(struct view *)slot = VIEW_EMPTY; return true;

@@ -1,6 +1,8 @@
 /* walk.c - the operations of a form over bytes, told to a visitor. Read with decode.c beside it. */
 #include "wire/walk.h"
 
+#include "base/limits.h"
+
 struct walker {
     struct reader *in;
     const struct wire_visitor *visitor;
@@ -78,7 +80,7 @@ static int64_t walk_length(struct walker *w,
     int64_t length;
     event->compact = (op->flags & WIRE_OP_COMPACT) != 0;
     if (event->compact)
-        length = (int64_t)walk_uvarint(w, event->field) - 1;
+        length = (int32_t)(walk_uvarint(w, event->field) - 1);
     else if (wide)
         length = (int32_t)reader_be32(w->in);
     else
@@ -178,7 +180,7 @@ static void walk_array(struct walker *w, const struct wire_op *op, const struct 
     uint32_t smallest = op->code == WIRE_OP_ARRAY_FIXED    ? op->size
                         : op->code == WIRE_OP_ARRAY_STRUCT ? MAX(op->more.form->size_min, 1)
                                                            : 1;
-    if (count > 0 && (uint64_t)count > reader_left(w->in) / smallest)
+    if (count > WIRE_ARRAY_MAX || (count > 0 && (uint64_t)count > reader_left(w->in) / smallest))
         reader_fail(w->in, READER_COUNT);
     if (w->in->fault != READER_OK) {
         walk_fault(w, field, -1);
@@ -203,9 +205,13 @@ static void walk_tag(struct walker *w, const struct wire_form *form, int64_t *la
         walk_fault(w, NULL, -1);
         return;
     }
-    const struct wire_tagged *known = NULL;
-    for (uint32_t i = 0; i < form->tagged_count; i++)
-        if (form->tagged[i].tag == event.tag) known = &form->tagged[i];
+    const struct wire_tagged *known = wire_form_tag(form, event.tag);
+    if (known == NULL && wire_form_tag_elsewhere(form, event.tag)) {
+        w->in->at = w->in->start + event.offset;
+        reader_fail(w->in, READER_TAGS);
+        walk_fault(w, NULL, -1);
+        return;
+    }
     if (known != NULL) event.field = &form->shape->fields[known->op.field];
     uint32_t value = walk_at(w);
     if (known == NULL) {
@@ -229,6 +235,8 @@ static void walk_tags(struct walker *w, const struct wire_form *form)
     struct wire_event event = {.kind = WIRE_EVENT_TAGS, .index = -1, .offset = walk_at(w)};
     event.integer = walk_uvarint(w, NULL);
     event.prefix = walk_at(w) - event.offset;
+    if (event.integer > WIRE_TAGS_MAX || (uint64_t)event.integer > reader_left(w->in))
+        reader_fail(w->in, READER_TAGS);
     if (w->in->fault != READER_OK) {
         walk_fault(w, NULL, -1);
         return;
@@ -251,11 +259,19 @@ static void walk_struct_or_null(struct walker *w,
                                .type = WIRE_STRUCT,
                                .offset = walk_at(w),
                                .prefix = 1};
-    int8_t there = (int8_t)reader_u8(w->in);
+    int32_t there;
+    if (op->flags & WIRE_OP_COMPACT) {
+        there = (int32_t)walk_uvarint(w, field);
+        event.prefix = walk_at(w) - event.offset;
+        if (there == 0) there = -1;
+    } else {
+        there = (int8_t)reader_u8(w->in);
+    }
     if (w->in->fault != READER_OK) {
         walk_fault(w, field, -1);
         return;
     }
+    if (there != 1 && there != -1) walk_odd(w, field, event.offset, WIRE_ODD_LENGTH);
     event.null = there < 0;
     if (!event.null) {
         walk_form(w, op->more.form, &event);
@@ -269,12 +285,12 @@ static void walk_op(struct walker *w, const struct wire_form *form, const struct
 {
     struct wire_event event = {
         .kind = WIRE_EVENT_VALUE, .field = walk_field(form, op), .index = -1};
-    switch ((enum wire_code)op->code) {
+    switch ((enum wire_op_code)op->code) {
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count && w->in->fault == READER_OK; i++) {
             struct wire_event one = event;
-            one.field = &form->shape->fields[op->more.fixed[i].field];
-            walk_fixed(w, op->more.fixed[i].type, &one);
+            one.field = &form->shape->fields[op->more.run->fields[i].field];
+            walk_fixed(w, op->more.run->fields[i].type, &one);
         }
         break;
     case WIRE_OP_STRING:
@@ -332,7 +348,7 @@ const char *wire_oddity_text(enum wire_oddity oddity)
 {
     switch (oddity) {
     case WIRE_ODD_VARINT: return "a varint with more bytes than it needs";
-    case WIRE_ODD_LENGTH: return "a negative length other than -1, taken as null";
+    case WIRE_ODD_LENGTH: return "a mark of null or of a value that is neither -1 nor 1";
     case WIRE_ODD_TAG_ORDER: return "a tag that is not greater than the one before it";
     case WIRE_ODD_TAG_SIZE: return "a tagged field whose value is not as long as its size says";
     case WIRE_ODD_BOOL: return "a boolean that is neither 0 nor 1";

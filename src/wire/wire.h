@@ -91,15 +91,17 @@ int16_t wire_response_header_version(const struct wire_api *api, int16_t version
  * zeroed: every field is set, absent ones to their default). Views point into the buffer behind
  * `in`; arrays are in `request`. Bytes may be left in `in`; the caller decides what that means.
  *
- * False: the bytes are not such a message; `in->fault` and `in->at` say what and where. The memory
- * taken is bounded by WIRE_MEMORY_FACTOR times the bytes there. Cost: O(bytes). */
+ * False: the bytes are not such a message; `in->fault` says why and `in->at` where that was sure
+ * (wire_walk names the field); `out` then holds nothing to be read. The memory taken is bounded by
+ * WIRE_MEMORY_FACTOR times the bytes there and WIRE_MEMORY_FLOOR. Cost: O(bytes). */
 MUST_USE bool wire_decode(struct reader *in,
                           const struct wire_form *form,
                           struct arena *request,
                           void *out);
 
 /* Set every field of the struct to its schema default (strings empty or null, arrays empty). Do
- * this before filling a struct that will be encoded. */
+ * this before filling a struct that will be encoded. A pointer in it is to a constant: replace it,
+ * do not write through it. */
 void wire_defaults(const struct wire_message *message, void *out);
 
 /* The same for one array item or nested struct, by its generated `wire_x_shape`. */
@@ -135,8 +137,8 @@ size_t wire_encode(const struct wire_form *form,
                    uint32_t *gap_count);
 
 /* The first field set to something else than its default that this version cannot carry and that is
- * not ignorable (Kafka would refuse to encode it), or NULL. For tools and tests; servers set fields
- * by version. */
+ * not ignorable, or null where this version has no null (Kafka would refuse to encode it), or NULL.
+ * For tools and tests; servers set fields by version. */
 const struct wire_field *wire_unsupported(const struct wire_form *form, const void *in);
 
 /* Fill `out` with the sample instance: the smallest legal one with one element in each array,
