@@ -1,0 +1,124 @@
+/* broker.h - what the files of this folder share: the node's parts, and small helpers of handlers.
+ *
+ * One shard: everything here belongs to its thread. */
+#pragma once
+
+#include "base/wheel.h"
+#include "broker/fetch_session.h"
+#include "broker/node.h"
+#include "broker/replica.h"
+#include "core/cluster.h"
+#include "core/image.h"
+#include "gen/errors.h"
+#include "log/log_manager.h"
+#include "net/range.h"
+#include "net/request.h"
+#include "net/shard.h"
+
+struct controller;
+struct lifecycle;
+
+struct node {
+    struct node_options options;
+    struct io *io;
+    struct mem *mem;
+    const struct say *say;
+    struct shard *shard;
+    struct logs *logs;
+    struct image *image;  /* The committed one: what clients are told. */
+    int64_t image_offset; /* Next offset of the metadata log that it has not seen. */
+    struct image_watch image_watch;
+    struct controller *controller;
+    struct lifecycle *lifecycle;
+    struct replicas replicas;
+    struct fetch_sessions sessions;
+    char cluster_id[LOG_CLUSTER_ID_MAX];
+    struct listener *listeners[NODE_LISTENERS_MAX];
+    int64_t broker_epoch;     /* Of our registration; -1: none yet. */
+    int64_t producer_id_next; /* The block of producer ids that is ours: [next, end). */
+    int64_t producer_id_end;
+    struct list producer_id_waits;
+    struct list fetches_due; /* Parked fetches to look at before the turn ends. */
+    struct list creating;    /* Topics being created on behalf of Metadata requests. */
+    bool producer_ids_asked;
+    int64_t next_ms; /* When the logs or the controller want to be called next. */
+    _Atomic bool stopping;
+};
+
+static inline struct node *node_of(struct shard *shard)
+{
+    return shard->node;
+}
+
+/* Does the request's principal have this operation (AclOperation) on this resource (ResourceType)?
+ * Every handler asks here, at the place in its order of checks where Kafka asks. There is no
+ * authorizer yet: as in Kafka then, everything is allowed. */
+enum auth_operation {
+    AUTH_READ = 3,
+    AUTH_WRITE = 4,
+    AUTH_CREATE = 5,
+    AUTH_DELETE = 6,
+    AUTH_ALTER = 7,
+    AUTH_DESCRIBE = 8,
+    AUTH_CLUSTER_ACTION = 9,
+    AUTH_DESCRIBE_CONFIGS = 10,
+    AUTH_ALTER_CONFIGS = 11,
+    AUTH_IDEMPOTENT_WRITE = 12
+};
+enum auth_resource { AUTH_TOPIC = 2, AUTH_GROUP = 3, AUTH_CLUSTER = 4, AUTH_TRANSACTIONAL_ID = 5 };
+
+bool auth_allows(const struct request *request,
+                 enum auth_operation operation,
+                 enum auth_resource resource,
+                 struct view name);
+
+/* What Kafka reports as authorized operations without an authorizer. */
+#define AUTH_TOPIC_OPERATIONS   0x0df8
+#define AUTH_CLUSTER_OPERATIONS 0x1fa0
+#define AUTH_NOT_ASKED          INT32_MIN
+
+/* Is the topic one of Kafka's internal ones? */
+bool topic_is_internal(struct view name);
+
+/* 1 to 249 of a-z A-Z 0-9 . _ -, and neither . nor .. */
+bool topic_name_valid(struct view name);
+
+/* `count` zeroed elements in the request's arena; NULL (also for a count of 0). */
+void *request_array(struct request *request, size_t count, size_t size);
+
+/* A NUL-terminated text made in the request's arena, as a view. On failure the empty view. */
+struct view request_text(struct request *request, const char *format, ...) PRINTF(2, 3);
+
+/* The effective value of a topic setting: the topic's override, the broker's file, Kafka's default.
+ */
+struct view topic_setting(const struct node *node, struct view topic, struct view name);
+int64_t topic_setting_number(const struct node *node, struct view topic, const char *name);
+
+/* A broker setting: its dynamic override, the file, Kafka's default. */
+struct view broker_setting(const struct node *node, struct view name);
+int64_t broker_setting_number(const struct node *node, const char *name);
+
+/* All that a log needs of its topic's settings. */
+void topic_log_config(const struct node *node, struct view topic, struct log_config *out);
+
+/* ---- handlers: one for each API, see handlers.c ---------------------------------------------- */
+
+extern const struct net_handler broker_handlers[];
+extern const uint32_t broker_handler_count;
+
+void handle_metadata(struct shard *shard, struct request *request);
+void handle_describe_cluster(struct shard *shard, struct request *request);
+void handle_describe_topic_partitions(struct shard *shard, struct request *request);
+void handle_produce(struct shard *shard, struct request *request);
+void handle_fetch(struct shard *shard, struct request *request);
+void handle_list_offsets(struct shard *shard, struct request *request);
+void handle_offset_for_leader_epoch(struct shard *shard, struct request *request);
+void handle_init_producer_id(struct shard *shard, struct request *request);
+void handle_delete_records(struct shard *shard, struct request *request);
+void handle_describe_producers(struct shard *shard, struct request *request);
+void handle_describe_log_dirs(struct shard *shard, struct request *request);
+void handle_describe_configs(struct shard *shard, struct request *request);
+void handle_forwarded(struct shard *shard, struct request *request); /* controller.c */
+
+/* Fetches that were woken are looked at again. Called at the turn's end. */
+void fetch_turn_end(struct node *node);

@@ -1,0 +1,681 @@
+/* controller.c - see controller.h.
+ *
+ * Calls are decided one after the other as they come. The records of a step are appended to the
+ * metadata log as one batch and applied to the controller's own image; when the batch is durable
+ * the quorum's high watermark passes it, it is applied to the broker's image, and the call is
+ * answered. A failed append or a record that cannot be applied ends the control part: what the log
+ * holds is then not known, and a restart reads it. */
+#include "broker/controller.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "broker/broker.h"
+#include "broker/controller_steps.h"
+#include "broker/metadata_log.h"
+#include "core/cluster.h"
+#include "core/quorum.h"
+
+#define METADATA_BATCH_BYTES_MAX (8u * 1024u * 1024u)
+#define QUORUM_STATE_BYTES       4096u
+
+/* A batch that is appended and not yet committed. */
+struct pending {
+    struct list link;
+    struct buf *buf;
+    int64_t offset_end;
+};
+
+struct controller {
+    struct node *node;
+    struct cluster *cluster;
+    struct quorum *quorum;
+    struct log *log;
+    struct log_watch watch;
+    struct list queue;   /* Calls to decide. */
+    struct list waits;   /* Calls decided, in the order of their offsets. */
+    struct list pending; /* Batches, in the order of their offsets. */
+    struct arena arena;  /* Of the controller's own steps and events. */
+    struct sink sink;
+    struct list creating; /* Auto-created topics under way. */
+    const char *failed;   /* Why it serves no more; NULL: it does. */
+    char dir[METADATA_PATH_BYTES];
+    bool log_moved;
+};
+
+/* ---- the quorum's view of the log ------------------------------------------------------------ */
+
+static void log_epoch_lookup(void *context, int32_t epoch, int32_t *found, int64_t *end)
+{
+    struct controller *c = context;
+    struct log_epoch_end answer = log_epoch_end(c->log, epoch);
+    *found = answer.epoch;
+    *end = answer.end;
+}
+
+static void quorum_log_of(struct controller *c, struct quorum_log *out)
+{
+    *out = (struct quorum_log){
+        .start = log_start(c->log),
+        .end = log_end_assigned(c->log),
+        .durable = log_end_durable(c->log),
+        .last_epoch = MAX(log_epoch_latest(c->log), 0),
+        .snapshot_end = -1,
+        .first_snapshot_end = -1,
+        .epoch_end = log_epoch_lookup,
+        .context = c,
+    };
+}
+
+struct moment {
+    struct quorum_log log;
+    struct quorum_event event;
+};
+
+static const struct quorum_event *event_now(struct controller *c, struct moment *moment)
+{
+    quorum_log_of(c, &moment->log);
+    moment->event = (struct quorum_event){
+        .log = &moment->log,
+        .now_ms = io_now_ms(c->node->io),
+        .wall_ms = io_wall_ms(c->node->io),
+        .listener = VIEW("CONTROLLER"),
+        .arena = &c->arena,
+    };
+    return &moment->event;
+}
+
+static void controller_fail(struct controller *c, const char *why)
+{
+    if (c->failed != NULL) return;
+    c->failed = why;
+    say(c->node->say, SAY_ERROR, "controller",
+        "the control part stops: %s; restart the node to read its log anew", why);
+}
+
+/* ---- appending ------------------------------------------------------------------------------- */
+
+static void step_start(struct controller *c, struct step *step, struct arena *arena)
+{
+    step_begin(step, arena, io_now_ms(c->node->io), io_wall_ms(c->node->io));
+    step->horizon_ms = shard_horizon_all_ms(c->node->shard);
+    step->random[0] = io_random(c->node->io, IO_RANDOM_IDS) | 1;
+    step->random[1] = io_random(c->node->io, IO_RANDOM_IDS);
+    step->offset_next = log_end_assigned(c->log);
+}
+
+/* Append the step's records; the base offset, or -1: the control part has failed. */
+static int64_t controller_append(struct controller *c, const struct step *step, bool control)
+{
+    struct node *node = c->node;
+    sink_reset(&c->sink);
+    if (!metadata_batch_put(&c->sink, step->arena, step, control, 0, quorum_epoch(c->quorum))) {
+        controller_fail(c, "no memory for a batch of metadata records");
+        return -1;
+    }
+    struct view bytes = sink_view(&c->sink);
+    struct pending *pending = mem_get(node->mem, sizeof(*pending));
+    struct buf *buf = buf_new(node->mem, bytes.size);
+    struct log_appended appended;
+    int result = LOG_E_MEMORY;
+    if (pending != NULL && buf != NULL) {
+        memcpy(buf->data, bytes.data, bytes.size);
+        struct log_append in = {
+            .buf = buf,
+            .size_bytes = bytes.size,
+            .leader_epoch = quorum_epoch(c->quorum),
+            .wall_ms = step->wall_ms,
+            .origin = LOG_COORDINATOR,
+            .produce_version = INT16_MAX,
+        };
+        result = log_append(c->log, &in, &appended);
+    }
+    if (result != LOG_OK) {
+        buf_release(buf);
+        mem_put(node->mem, pending, sizeof(*pending));
+        controller_fail(c, "the metadata log takes no records");
+        return -1;
+    }
+    *pending = (struct pending){.buf = buf, .offset_end = appended.offset_end};
+    list_append(&c->pending, &pending->link);
+    return appended.offset_first;
+}
+
+/* Append and apply what a step decided. False: the control part has failed. */
+static bool controller_commit_step(struct controller *c, const struct step *step)
+{
+    if (step->record_count == 0) return true;
+    int64_t base = controller_append(c, step, false);
+    if (base < 0) return false;
+    if (cluster_apply(c->cluster, step, base) == IMAGE_OK) return true;
+    controller_fail(c, "a record that it made cannot be applied");
+    return false;
+}
+
+/* ---- committing ------------------------------------------------------------------------------ */
+
+struct follower {
+    struct node *node;
+    struct controller *controller; /* To be loaded as well; NULL: only the broker's image. */
+    struct arena *arena;
+    bool bad;
+};
+
+static bool follow_record(void *context,
+                          const struct batch_header *batch,
+                          int64_t offset,
+                          bool control,
+                          struct view key,
+                          struct view value)
+{
+    struct follower *f = context;
+    if (control) {
+        if (f->controller != NULL)
+            f->bad = f->bad || !quorum_control(f->controller->quorum, key, value, offset);
+        return !f->bad;
+    }
+    struct step_record record;
+    arena_reset(f->arena);
+    if (!step_decode(value, f->arena, &record)) {
+        f->bad = true;
+        return false;
+    }
+    f->bad = image_apply(f->node->image, &record, offset, batch->base_offset) != IMAGE_OK;
+    if (!f->bad && f->controller != NULL)
+        f->bad = image_apply(cluster_image(f->controller->cluster), &record, offset,
+                             batch->base_offset) != IMAGE_OK;
+    return !f->bad;
+}
+
+/* Apply what is committed to the broker's image. */
+static void controller_publish(struct controller *c, int64_t high_watermark)
+{
+    struct node *node = c->node;
+    struct arena arena;
+    arena_init(&arena, node->mem, 0);
+    struct follower follower = {.node = node, .arena = &arena};
+    struct metadata_reader reader = {follow_record, &follower};
+    while (!list_empty(&c->pending) && c->failed == NULL) {
+        struct pending *pending = container_of(c->pending.next, struct pending, link);
+        if (pending->offset_end > high_watermark) break;
+        if (metadata_batches_read(node->mem, view_of(pending->buf->data, pending->buf->size_bytes),
+                                  &reader) != 0)
+            controller_fail(c, "a committed record cannot be applied");
+        node->image_offset = pending->offset_end;
+        list_remove(&pending->link);
+        buf_release(pending->buf);
+        mem_put(node->mem, pending, sizeof(*pending));
+    }
+    arena_free(&arena);
+    cluster_commit(c->cluster, high_watermark);
+}
+
+static void controller_answer(struct controller *c, int64_t high_watermark)
+{
+    while (!list_empty(&c->waits)) {
+        struct controller_call *call = container_of(c->waits.next, struct controller_call, link);
+        if (call->wait_offset > high_watermark && c->failed == NULL) return;
+        bool reached = call->wait_offset <= high_watermark;
+        list_remove(&call->link);
+        call->done(call, reached ? KAFKA_NONE : KAFKA_NOT_CONTROLLER);
+    }
+}
+
+/* ---- the quorum's effects -------------------------------------------------------------------- */
+
+static void effect_persist(struct controller *c, const struct quorum_stored *stored)
+{
+    struct view text = quorum_stored_write(c->quorum, stored, &c->arena);
+    if (text.null || metadata_quorum_write(c->node->io, c->dir, text) != 0)
+        controller_fail(c, "quorum-state cannot be written");
+    else
+        quorum_persisted(c->quorum);
+}
+
+static void effect_lead(struct controller *c, int32_t epoch)
+{
+    struct step step;
+    if (log_epoch_begin(c->log, epoch) != LOG_OK) {
+        controller_fail(c, "the metadata log cannot begin an epoch");
+        return;
+    }
+    step_start(c, &step, &c->arena);
+    if (quorum_begin_records(c->quorum, &step) != STEP_DONE)
+        controller_fail(c, "no memory for the records of a new epoch");
+    else
+        (void)controller_append(c, &step, true);
+}
+
+static void controller_effects(struct controller *c)
+{
+    struct quorum_effect effect;
+    while (c->failed == NULL && quorum_effect(c->quorum, &effect)) {
+        switch (effect.kind) {
+        case QUORUM_PERSIST: effect_persist(c, &effect.stored); break;
+        case QUORUM_LEAD: effect_lead(c, effect.epoch); break;
+        case QUORUM_DROP: cluster_resign(c->cluster, quorum_high_watermark(c->quorum)); break;
+        case QUORUM_COMMIT:
+            controller_publish(c, effect.high_watermark);
+            controller_answer(c, effect.high_watermark);
+            break;
+        case QUORUM_NOTHING: break;
+        }
+    }
+}
+
+static void controller_log_moved(struct log_watch *watch, struct log *log, int events)
+{
+    struct controller *c = container_of(watch, struct controller, watch);
+    (void)log;
+    if (events & LOG_EVENT_FAILED)
+        controller_fail(c, "the directory of the metadata log has failed");
+    c->log_moved = true;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void call_wait(struct controller *c, struct controller_call *call)
+{
+    call->wait_offset = log_end_assigned(c->log);
+    list_append(&c->waits, &call->link);
+}
+
+static void call_end(struct controller *c, struct controller_call *call, int16_t error)
+{
+    (void)c;
+    call->done(call, error);
+}
+
+static void call_decide(struct controller *c, struct controller_call *call)
+{
+    struct step step;
+    enum step_result result = STEP_MORE;
+    while (result == STEP_MORE && c->failed == NULL) {
+        step_start(c, &step, call->arena);
+        step.caller.version = call->version;
+        step.caller.forwarded = call->client != NULL;
+        result = controller_step(c->cluster, &step, call);
+        if (result == STEP_E_MEMORY) {
+            call_end(c, call, KAFKA_UNKNOWN_SERVER_ERROR);
+            return;
+        }
+        if (!controller_commit_step(c, &step)) break;
+    }
+    if (c->failed != NULL)
+        call_end(c, call, KAFKA_NOT_CONTROLLER);
+    else
+        call_wait(c, call);
+}
+
+void controller_submit(struct node *node, struct controller_call *call)
+{
+    list_append(&node->controller->queue, &call->link);
+    io_wake(node->io);
+}
+
+bool controller_serves(int16_t api_key)
+{
+    return controller_step_find(api_key) != NULL;
+}
+
+static void controller_tick(struct controller *c)
+{
+    int64_t now_ms = io_now_ms(c->node->io);
+    struct moment moment;
+    if (quorum_deadline(c->quorum) <= now_ms) quorum_tick(c->quorum, event_now(c, &moment));
+    enum step_result result = STEP_MORE;
+    while (c->failed == NULL && result == STEP_MORE && cluster_active(c->cluster) &&
+           cluster_deadline(c->cluster) <= now_ms) {
+        struct step step;
+        step_start(c, &step, &c->arena);
+        result = cluster_tick(c->cluster, &step);
+        if (!controller_commit_step(c, &step)) return;
+    }
+}
+
+int64_t controller_turn(struct node *node)
+{
+    struct controller *c = node->controller;
+    struct moment moment;
+    arena_reset(&c->arena);
+    if (c->failed == NULL) controller_tick(c);
+    while (!list_empty(&c->queue)) {
+        struct controller_call *call = container_of(c->queue.next, struct controller_call, link);
+        list_remove(&call->link);
+        if (c->failed != NULL || !cluster_active(c->cluster))
+            call_end(c, call, KAFKA_NOT_CONTROLLER);
+        else
+            call_decide(c, call);
+    }
+    if (c->failed == NULL) {
+        c->log_moved = false;
+        quorum_durable(c->quorum, event_now(c, &moment));
+        controller_effects(c);
+    }
+    controller_answer(c, c->failed == NULL ? quorum_high_watermark(c->quorum) : -1);
+    if (c->failed != NULL || !list_empty(&c->queue))
+        return c->failed != NULL ? INT64_MAX : io_now_ms(node->io);
+    return MIN(quorum_deadline(c->quorum), cluster_deadline(c->cluster));
+}
+
+const char *controller_not_ready(const struct node *node)
+{
+    if (node->controller == NULL) return "the control part is not started";
+    if (node->controller->failed != NULL) return node->controller->failed;
+    return cluster_active(node->controller->cluster) ? NULL : "the control part does not lead yet";
+}
+
+int32_t controller_epoch(const struct node *node)
+{
+    return quorum_epoch(node->controller->quorum);
+}
+
+int64_t controller_high_watermark(const struct node *node)
+{
+    return quorum_high_watermark(node->controller->quorum);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static const struct node_listener *controller_listener(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->options.listener_count; i++)
+        if (node->options.listeners[i].controller) return &node->options.listeners[i];
+    return NULL;
+}
+
+/* This node as the one voter. Its endpoint is that of the controller listener; without one, the
+ * quorum lives in this process and the record still needs a place: the loopback address. */
+static void self_voter(const struct node *node,
+                       struct uuid directory,
+                       struct quorum_endpoint *endpoint,
+                       struct quorum_voter *out)
+{
+    const struct node_listener *listener = controller_listener(node);
+    const char *host = listener == NULL ? "localhost" : listener->advertised_host;
+    if (host[0] == '\0') host = listener->host[0] != '\0' ? listener->host : "localhost";
+    uint16_t port = listener == NULL                 ? 9093
+                    : listener->advertised_port != 0 ? listener->advertised_port
+                                                     : listener->port;
+    *endpoint = (struct quorum_endpoint){
+        .name = listener == NULL ? VIEW("CONTROLLER") : view_of_string(listener->name),
+        .host = view_of_string(host),
+        .port = port,
+    };
+    *out = (struct quorum_voter){
+        .id = node->options.node_id,
+        .directory = directory,
+        .endpoints = endpoint,
+        .endpoint_count = 1,
+        .kraft_min = 0,
+        .kraft_max = 1,
+    };
+}
+
+/* The features that this build serves; format finalizes no more than these. */
+static const struct image_range served_features[] = {
+    {VIEW("metadata.version"),                 CLUSTER_METADATA_VERSION_MIN, CLUSTER_METADATA_VERSION},
+    {VIEW("eligible.leader.replicas.version"), 0,                            1                       },
+};
+
+int controller_format(struct node *node, const char *dir, struct uuid directory)
+{
+    struct sink sink;
+    struct arena arena;
+    struct step head, data, foot;
+    struct quorum_endpoint endpoint;
+    struct quorum_voter self;
+    arena_init(&arena, node->mem, 0);
+    sink_init(&sink, node->mem, METADATA_BATCH_BYTES_MAX);
+    self_voter(node, directory, &endpoint, &self);
+    int64_t wall_ms = io_wall_ms(node->io);
+    step_begin(&head, &arena, io_now_ms(node->io), wall_ms);
+    step_begin(&data, &arena, io_now_ms(node->io), wall_ms);
+    step_begin(&foot, &arena, io_now_ms(node->io), wall_ms);
+    bool made =
+        quorum_format_head(&head, wall_ms, &self, 1) == STEP_DONE &&
+        cluster_format(&data, 0, served_features, ARRAY_SIZE(served_features)) == STEP_DONE &&
+        quorum_snapshot_foot(&foot) == STEP_DONE;
+    int64_t offset = 0;
+    made = made && metadata_batch_put(&sink, &arena, &head, true, offset, 0);
+    offset += head.record_count;
+    made = made && metadata_batch_put(&sink, &arena, &data, false, offset, 0);
+    offset += data.record_count;
+    made = made && metadata_batch_put(&sink, &arena, &foot, true, offset, 0);
+    int result = made ? 0 : -ENOMEM;
+    if (result == 0) result = io_disk_mkdir(node->io, dir);
+    if (result == 0)
+        result = metadata_checkpoint_write(node->io, dir, (struct metadata_checkpoint){0, 0},
+                                           sink_view(&sink));
+    sink_free(&sink);
+    arena_free(&arena);
+    return result;
+}
+
+/* The bootstrap checkpoint: its control records act at once, its data records are kept for the
+ * activation of an empty log. */
+struct bootstrap {
+    struct controller *c;
+    struct arena *arena;
+    struct step_record *records;
+    uint32_t count;
+    uint32_t capacity;
+};
+
+static bool bootstrap_record(void *context,
+                             const struct batch_header *batch,
+                             int64_t offset,
+                             bool control,
+                             struct view key,
+                             struct view value)
+{
+    struct bootstrap *b = context;
+    (void)batch;
+    (void)offset;
+    if (control)
+        return quorum_control(b->c->quorum, arena_copy(b->arena, key), arena_copy(b->arena, value),
+                              -1);
+    if (b->count == b->capacity) return false;
+    return step_decode(arena_copy(b->arena, value), b->arena, &b->records[b->count++]);
+}
+
+static int wait_for_log(struct node *node, struct log *log)
+{
+    int result;
+    while ((result = log_open(log)) == LOG_LATER) {
+        int64_t until = logs_turn(node->logs);
+        io_turn(node->io, until);
+    }
+    return result;
+}
+
+/* Read the log into both images. */
+static int controller_load(struct controller *c)
+{
+    struct node *node = c->node;
+    struct arena arena;
+    arena_init(&arena, node->mem, 0);
+    struct follower follower = {.node = node, .controller = c, .arena = &arena};
+    struct metadata_reader reader = {follow_record, &follower};
+    struct metadata_checkpoint newest;
+    int result = 0;
+    if (metadata_checkpoint_newest(node->io, c->dir, &newest))
+        result = metadata_checkpoint_read(node->io, c->dir, newest, &reader);
+    struct log_read read = {.offset = log_start(c->log),
+                            .offset_end = INT64_MAX,
+                            .max_bytes = 1u << 20,
+                            .min_one = true};
+    while (result == 0 && read.offset < log_end_written(c->log)) {
+        struct log_range range = {0};
+        result = log_read(c->log, &read, &range);
+        if (result == LOG_LATER) {
+            io_turn(node->io, logs_turn(node->logs));
+            result = 0;
+            continue;
+        }
+        if (result != LOG_OK || range.size_bytes == 0) {
+            result = result == LOG_OK ? -EBADMSG : -EIO;
+            break;
+        }
+        uint8_t *bytes = mem_get(node->mem, range.size_bytes);
+        int64_t got = bytes == NULL ? -ENOMEM
+                                    : io_disk_read(node->io, range.file, bytes, range.size_bytes,
+                                                   range.at_bytes);
+        result = got < 0 ? (int)got
+                         : metadata_batches_read(node->mem, view_of(bytes, (uint32_t)got), &reader);
+        mem_put(node->mem, bytes, range.size_bytes);
+        read.offset = range.offset_next;
+        log_range_release(&range);
+    }
+    arena_free(&arena);
+    node->image_offset = log_end_assigned(c->log);
+    return result;
+}
+
+static int controller_log_open(struct controller *c)
+{
+    struct log_config config = LOG_CONFIG_DEFAULT;
+    config.retention_ms = LOG_RETENTION_UNLIMITED;
+    config.cleanup_delete = false;
+    config.max_message_bytes = METADATA_BATCH_BYTES_MAX;
+    struct logs_replica want = {
+        .topic = VIEW(QUORUM_TOPIC),
+        .topic_id = quorum_topic_id,
+        .config = &config,
+        .directory = 0,
+        .is_new = true,
+    };
+    int result = logs_replica(c->node->logs, &want, &c->log);
+    return result == LOG_OK ? wait_for_log(c->node, c->log) : result;
+}
+
+static struct quorum *controller_quorum(struct controller *c)
+{
+    struct node *node = c->node;
+    struct log_dir_info dir;
+    struct quorum_endpoint endpoint;
+    struct quorum_options options = {
+        .cluster_id = node_cluster_id(node),
+        .is_voter = true,
+        .kraft_version = 1,
+        .voters_from_checkpoint = log_end_assigned(c->log) == 0,
+        .election_timeout_ms = broker_setting_number(node, "controller.quorum.election.timeout.ms"),
+        .fetch_timeout_ms = broker_setting_number(node, "controller.quorum.fetch.timeout.ms"),
+        .random = {io_random(node->io, IO_RANDOM_IDS) | 1, io_random(node->io, IO_RANDOM_IDS)},
+    };
+    logs_dir_info(node->logs, 0, &dir);
+    self_voter(node, dir.directory_id, &endpoint, &options.self);
+    options.voters = &options.self;
+    options.voter_count = 1;
+    char text[QUORUM_STATE_BYTES];
+    struct quorum_stored stored;
+    struct quorum_log log;
+    quorum_log_of(c, &log);
+    int read = metadata_quorum_read(node->io, c->dir, text, sizeof(text));
+    if (read != 0 && read != -ENOENT) return NULL;
+    bool known = read == 0 && quorum_stored_read(view_of_string(text), &stored);
+    return quorum_new(node->mem, &options, known ? &stored : NULL, &log);
+}
+
+static int controller_activate(struct controller *c, const struct bootstrap *bootstrap)
+{
+    struct cluster_bootstrap records = {bootstrap->records, bootstrap->count};
+    struct moment moment;
+    struct step step;
+    quorum_tick(c->quorum, event_now(c, &moment));
+    while (c->failed == NULL &&
+           !(quorum_leads(c->quorum) &&
+             quorum_high_watermark(c->quorum) >= quorum_epoch_start(c->quorum) + 1)) {
+        controller_effects(c);
+        if (c->failed != NULL) break;
+        quorum_durable(c->quorum, event_now(c, &moment));
+        controller_effects(c);
+        if (quorum_high_watermark(c->quorum) > quorum_epoch_start(c->quorum) &&
+            quorum_leads(c->quorum))
+            break;
+        io_turn(c->node->io, logs_turn(c->node->logs));
+    }
+    if (c->failed != NULL) return -EIO;
+    step_start(c, &step, &c->arena);
+    if (cluster_activate(c->cluster, &step, &records) != STEP_DONE) return -ENOMEM;
+    return controller_commit_step(c, &step) ? 0 : -EIO;
+}
+
+static struct cluster *controller_cluster(struct node *node)
+{
+    struct cluster_options options = {
+        .node_id = node->options.node_id,
+        .cluster_id = node_cluster_id(node),
+        .session_timeout_ms = broker_setting_number(node, "broker.session.timeout.ms"),
+        .idle_interval_ms = broker_setting_number(node, "metadata.max.idle.interval.ms"),
+        .imbalance_interval_ms =
+            broker_setting_number(node, "leader.imbalance.check.interval.seconds") * 1000,
+        .unclean_interval_ms = broker_setting_number(node, "unclean.leader.election.interval.ms"),
+        .own_broker_id = node->options.node_id,
+        .seed = io_random(node->io, IO_RANDOM_HASH),
+        .static_config = node->options.setting,
+        .static_context = node->options.setting_context,
+    };
+    return cluster_new(node->mem, &options);
+}
+
+int controller_open(struct node *node)
+{
+    struct controller *c = mem_get(node->mem, sizeof(*c));
+    if (c == NULL) return -ENOMEM;
+    c->node = node;
+    node->controller = c;
+    list_init(&c->queue);
+    list_init(&c->waits);
+    list_init(&c->pending);
+    list_init(&c->creating);
+    list_init(&c->watch.link);
+    arena_init(&c->arena, node->mem, 0);
+    sink_init(&c->sink, node->mem, METADATA_BATCH_BYTES_MAX);
+    (void)snprintf(c->dir, sizeof(c->dir), "%s/%s-0", node->options.log_dirs[0], QUORUM_TOPIC);
+    c->cluster = controller_cluster(node);
+    int result = c->cluster == NULL ? -ENOMEM : controller_log_open(c);
+    if (result == LOG_OK) c->quorum = controller_quorum(c);
+    if (result == LOG_OK && c->quorum == NULL) result = -EINVAL;
+
+    struct step_record records[64];
+    struct arena arena;
+    arena_init(&arena, node->mem, 0);
+    struct bootstrap bootstrap = {
+        .c = c, .arena = &arena, .records = records, .capacity = ARRAY_SIZE(records)};
+    struct metadata_reader reader = {bootstrap_record, &bootstrap};
+    if (result == LOG_OK)
+        result =
+            metadata_checkpoint_read(node->io, c->dir, (struct metadata_checkpoint){0, 0}, &reader);
+    if (result == -ENOENT) result = 0; /* A real snapshot has taken its place. */
+    if (result == LOG_OK) result = controller_load(c);
+    if (result == LOG_OK) {
+        c->watch.moved = controller_log_moved;
+        log_watch_add(c->log, &c->watch);
+        result = controller_activate(c, &bootstrap);
+    }
+    arena_free(&arena);
+    if (result != 0)
+        say(node->say, SAY_ERROR, "controller", "could not open the metadata log in \"%s\" (%d)",
+            c->dir, result);
+    return result == 0 ? 0 : result < 0 ? result : -EIO;
+}
+
+void controller_close(struct node *node)
+{
+    struct controller *c = node->controller;
+    if (c == NULL) return;
+    if (c->log != NULL) log_watch_remove(&c->watch);
+    controller_fail(c, "the node is stopping");
+    controller_answer(c, -1);
+    list_foreach (link, &c->pending) {
+        struct pending *pending = container_of(link, struct pending, link);
+        buf_release(pending->buf);
+        mem_put(node->mem, pending, sizeof(*pending));
+    }
+    quorum_free(c->quorum);
+    cluster_free(c->cluster);
+    sink_free(&c->sink);
+    arena_free(&c->arena);
+    node->controller = mem_put(node->mem, c, sizeof(*c));
+}

@@ -1,0 +1,60 @@
+/* controller.h - the control part: the metadata log, and the steps of core/cluster over it.
+ *
+ * A call is decided at once, its records are appended as one batch, and it is answered when the
+ * high watermark has passed them. What is committed is applied to the broker's image (node->image)
+ * first, so that an answer is never ahead of what the node itself knows.
+ *
+ * Thread: the shard's (shard 0 of a node). */
+#pragma once
+
+#include "base/arena.h"
+#include "base/list.h"
+#include "net/request.h"
+
+struct node;
+struct controller;
+
+/* One call of the controller. Embedded by the caller; `in` and `out` (the structs of the API's
+ * request and response, `out` set to defaults) and `arena` live until `done`. */
+struct controller_call {
+    int16_t api_key;
+    int16_t version;
+    const void *in;
+    void *out;
+    struct arena *arena;
+    int64_t arrived_ms;
+    const struct request *client; /* On whose behalf, for authorization; NULL: this node's own. */
+    /* Called once, never from inside controller_submit. `error`: 0 and `out` is complete, or what
+     * the whole call ends with (NOT_CONTROLLER, UNKNOWN_SERVER_ERROR). */
+    void (*done)(struct controller_call *call, int16_t error);
+
+    struct list link; /* The controller's. */
+    int64_t wait_offset;
+};
+
+/* Format the first log directory's metadata log if it is new, load it, lead it. Blocks. 0 or -errno
+ * (told). `node->image` holds what is committed afterwards. */
+MUST_USE int controller_open(struct node *node);
+void controller_close(struct node *node);
+
+/* Make `dir` (of the metadata log) as `kafka-storage format --standalone` does, with this node as
+ * the one voter. Blocks. 0 or -errno. */
+MUST_USE int controller_format(struct node *node, const char *dir, struct uuid directory);
+
+void controller_submit(struct node *node, struct controller_call *call);
+
+/* Calls of this API are known to the controller? */
+bool controller_serves(int16_t api_key);
+
+/* Periodic work and what the turn gathered. Returns when it wants to be called next. */
+int64_t controller_turn(struct node *node);
+
+/* Create a topic that a Metadata request asked for; nobody waits. */
+void controller_auto_create(struct node *node, struct view topic);
+
+/* Why the control part does not serve, in words; NULL: it does. */
+const char *controller_not_ready(const struct node *node);
+
+/* Epoch and leader for DescribeQuorum and metrics. */
+int32_t controller_epoch(const struct node *node);
+int64_t controller_high_watermark(const struct node *node);

@@ -1,0 +1,179 @@
+/* controller_steps.c - the table of the controller's calls, and the clients' way to it. */
+#include "broker/controller_steps.h"
+
+#include "broker/broker.h"
+#include "gen/create_topics_request.h"
+#include "gen/create_topics_response.h"
+
+/* Each step with its own types behind one signature. */
+#define STEP(name, function, request, response)                                                    \
+    static enum step_result name(struct cluster *cluster, struct step *step, const void *in,       \
+                                 void *out)                                                        \
+    {                                                                                              \
+        const struct request *typed_in = in;                                                       \
+        struct response *typed_out = out;                                                          \
+        return function(cluster, step, typed_in, typed_out);                                       \
+    }
+
+STEP(step_create_topics, cluster_create_topics, create_topics_request, create_topics_response)
+STEP(step_delete_topics, cluster_delete_topics, delete_topics_request, delete_topics_response)
+STEP(step_create_partitions,
+     cluster_create_partitions,
+     create_partitions_request,
+     create_partitions_response)
+STEP(step_alter_configs, cluster_alter_configs, alter_configs_request, alter_configs_response)
+STEP(step_incremental,
+     cluster_incremental_alter_configs,
+     incremental_alter_configs_request,
+     incremental_alter_configs_response)
+STEP(step_register,
+     cluster_register_broker,
+     broker_registration_request,
+     broker_registration_response)
+STEP(step_heartbeat, cluster_heartbeat, broker_heartbeat_request, broker_heartbeat_response)
+STEP(step_producer_ids,
+     cluster_allocate_producer_ids,
+     allocate_producer_ids_request,
+     allocate_producer_ids_response)
+
+static const struct controller_step_row rows[] = {
+    {19, step_create_topics    },
+    {20, step_delete_topics    },
+    {33, step_alter_configs    },
+    {37, step_create_partitions},
+    {44, step_incremental      },
+    {62, step_register         },
+    {63, step_heartbeat        },
+    {67, step_producer_ids     },
+};
+
+const struct controller_step_row *controller_step_find(int16_t api_key)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (rows[i].api_key == api_key) return &rows[i];
+    return NULL;
+}
+
+enum step_result controller_step(struct cluster *cluster,
+                                 struct step *step,
+                                 const struct controller_call *call)
+{
+    const struct controller_step_row *row = controller_step_find(call->api_key);
+    assert(row != NULL);
+    return row->step(cluster, step, call->in, call->out);
+}
+
+/* ---- a client's request that the controller answers ------------------------------------------ */
+
+struct forwarded {
+    struct controller_call call;
+    struct request *request;
+};
+
+static void forwarded_done(struct controller_call *call, int16_t error)
+{
+    struct forwarded *forwarded = container_of(call, struct forwarded, call);
+    if (error == KAFKA_NONE)
+        request_reply(forwarded->request, call->out);
+    else /* Clients ask for the metadata anew when a connection ends, and come back. */
+        request_close(forwarded->request, "the control part is not serving");
+}
+
+void handle_forwarded(struct shard *shard, struct request *request)
+{
+    struct node *node = node_of(shard);
+    struct forwarded *forwarded = request_array(request, 1, sizeof(*forwarded));
+    void *out = request_response(request);
+    if (forwarded == NULL || out == NULL) {
+        request_close(request, "no memory for a request to the control part");
+        return;
+    }
+    forwarded->request = request;
+    forwarded->call = (struct controller_call){
+        .api_key = request->api->key,
+        .version = request->version,
+        .in = request->message,
+        .out = out,
+        .arena = &request->arena,
+        .arrived_ms = request->arrived_ms,
+        .client = request,
+        .done = forwarded_done,
+    };
+    controller_submit(node, &forwarded->call);
+}
+
+/* ---- topics that a Metadata request brings into being ---------------------------------------- */
+
+#define CREATING_MAX 1000u /* Under way at once; more are asked for again by their clients. */
+
+struct creation {
+    struct controller_call call;
+    struct list link; /* In node->creating. */
+    struct node *node;
+    struct arena arena;
+    struct create_topics_request in;
+    struct create_topics_response out;
+    struct create_topics_request_creatable_topic topic;
+};
+
+static void creation_done(struct controller_call *call, int16_t error)
+{
+    struct creation *creation = container_of(call, struct creation, call);
+    struct node *node = creation->node;
+    if (error == KAFKA_NONE && creation->out.topics.count == 1) {
+        int16_t code = creation->out.topics.items[0].error_code;
+        char name[2 * TOPIC_NAME_MAX];
+        if (code != KAFKA_NONE && code != KAFKA_TOPIC_ALREADY_EXISTS)
+            say(node->say, SAY_WARN, "controller",
+                "topic %s could not be created on its first use: error %d",
+                say_bytes(creation->topic.name, name, sizeof(name)), code);
+    }
+    list_remove(&creation->link);
+    arena_free(&creation->arena);
+    mem_put(node->mem, creation, sizeof(*creation));
+}
+
+static bool creation_under_way(const struct node *node, struct view topic, uint32_t *count)
+{
+    *count = 0;
+    list_foreach (link, &node->creating) {
+        (*count)++;
+        if (view_equal(container_of(link, struct creation, link)->topic.name, topic)) return true;
+    }
+    return false;
+}
+
+void controller_auto_create(struct node *node, struct view topic)
+{
+    uint32_t count;
+    if (creation_under_way(node, topic, &count) || count >= CREATING_MAX) return;
+    struct creation *creation = mem_get(node->mem, sizeof(*creation));
+    if (creation == NULL) return;
+    creation->node = node;
+    arena_init(&creation->arena, node->mem, 0);
+    wire_defaults(&wire_create_topics_request, &creation->in);
+    wire_defaults(&wire_create_topics_response, &creation->out);
+    wire_struct_defaults(&wire_create_topics_request_creatable_topic_shape, &creation->topic);
+    creation->topic.name = arena_copy(&creation->arena, topic);
+    creation->topic.num_partitions = -1;
+    creation->topic.replication_factor = -1;
+    creation->in.topics.items = &creation->topic;
+    creation->in.topics.count = 1;
+    creation->in.timeout_ms = 30000;
+    creation->call = (struct controller_call){
+        .api_key = wire_create_topics_request.api_key,
+        .version = wire_create_topics_request.version_max,
+        .in = &creation->in,
+        .out = &creation->out,
+        .arena = &creation->arena,
+        .arrived_ms = io_now_ms(node->io),
+        .done = creation_done,
+    };
+    if (creation->topic.name.null) {
+        arena_free(&creation->arena);
+        mem_put(node->mem, creation, sizeof(*creation));
+        return;
+    }
+    list_append(&node->creating, &creation->link);
+    controller_submit(node, &creation->call);
+}

@@ -1,0 +1,417 @@
+/* fetch.c - Fetch: find the bytes of each partition, send them from the file, or wait for more.
+ *
+ * A fetch is a list of items, taken from the request or from its session. Reading all items says
+ * whether there is enough to answer (log.md 10.5); if not, the fetch lets go of what it found,
+ * waits on its replicas until something moved that it may read, and reads anew at the end of that
+ * turn, so that many appends in one turn cost one look. The first partition with data may exceed
+ * the limits by one batch, no other one does (10.4). */
+#include "broker/fetch.h"
+
+#include "gen/fetch_request.h"
+#include "gen/fetch_response.h"
+
+/* Ranges up to this size are copied from the page cache: cheaper than a sendfile of their own. */
+#define FETCH_COPY_BYTES 16384u
+
+#define FETCH_ABORTED_FIRST 16u
+
+static void fetch_range_done(struct net_range *range)
+{
+    struct fetch_range *mine = container_of(range, struct fetch_range, net);
+    log_range_release(&mine->log);
+}
+
+static void fetch_release(struct fetch *fetch)
+{
+    for (uint32_t i = 0; i < fetch->item_count; i++)
+        log_range_release(&fetch->items[i].range);
+}
+
+/* ---- reading one partition: log.md 10.3 ------------------------------------------------------ */
+
+static const struct image_topic *fetch_topic(struct fetch *fetch, const struct fetch_item *item)
+{
+    return fetch->by_topic_id ? image_topic_by_id(fetch->node->image, item->wanted.topic_id)
+                              : image_topic(fetch->node->image, item->wanted.name);
+}
+
+static int16_t fetch_locate(struct fetch *fetch, struct fetch_item *item)
+{
+    const struct image_topic *topic = fetch_topic(fetch, item);
+    if (topic == NULL && fetch->by_topic_id) return KAFKA_UNKNOWN_TOPIC_ID;
+    struct view name = topic != NULL ? topic->name : item->wanted.name;
+    if (!auth_allows(fetch->request, AUTH_READ, AUTH_TOPIC, name))
+        return KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    if (topic == NULL) return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
+    return replica_leader(fetch->node, topic, item->wanted.partition, item->wanted.leader_epoch,
+                          &item->replica);
+}
+
+/* The upper end for this reader. */
+static int64_t fetch_bound(const struct fetch *fetch, const struct replica *replica)
+{
+    if (fetch->replica_id != -1) return log_end_written(replica->log);
+    return fetch->read_committed ? log_last_stable(replica->log) : log_high_watermark(replica->log);
+}
+
+/* Has the log a different past than the fetcher? Then the answer says from where. */
+static int16_t fetch_diverging(struct fetch_item *item)
+{
+    if (item->wanted.last_fetched_epoch < 0) return KAFKA_NONE;
+    struct log_epoch_end end = log_epoch_end(item->replica->log, item->wanted.last_fetched_epoch);
+    if (end.end < 0 || item->wanted.fetch_offset < log_start(item->replica->log))
+        return KAFKA_OFFSET_OUT_OF_RANGE;
+    item->diverging =
+        end.epoch < item->wanted.last_fetched_epoch || end.end < item->wanted.fetch_offset;
+    item->diverging_epoch = end.epoch;
+    item->diverging_end = end.end;
+    return KAFKA_NONE;
+}
+
+static int16_t fetch_follower(struct fetch *fetch, struct fetch_item *item)
+{
+    struct log *log = item->replica->log;
+    struct partition_ends ends = {log_start(log), log_end_assigned(log), log_end_written(log),
+                                  log_end_durable(log)};
+    struct partition_fetch told = {
+        .replica = fetch->replica_id,
+        .epoch = fetch->replica_epoch,
+        .fetch_offset = item->wanted.fetch_offset,
+        .log_start = item->wanted.log_start_offset,
+        .now_ms = io_now_ms(fetch->node->io),
+    };
+    int32_t min_insync =
+        (int32_t)topic_setting_number(fetch->node, log_topic(log), "min.insync.replicas");
+    enum partition_fetched result =
+        partition_fetched(item->replica->state, &told, &ends, min_insync);
+    if (result == PARTITION_E_REPLICA)
+        return fetch->request->version >= 9 ? KAFKA_UNKNOWN_LEADER_EPOCH
+                                            : KAFKA_NOT_LEADER_OR_FOLLOWER;
+    if (result == PARTITION_E_STALE) return KAFKA_NOT_LEADER_OR_FOLLOWER;
+    if (result == PARTITION_HW_ROSE) replica_moved(item->replica, 0);
+    return KAFKA_NONE;
+}
+
+/* NONE, also when the log is still being opened (`item->opening`), or the partition's error. */
+static int16_t fetch_read(struct fetch *fetch,
+                          struct fetch_item *item,
+                          uint32_t max_bytes,
+                          bool min_one)
+{
+    int16_t error = fetch_locate(fetch, item);
+    if (error != KAFKA_NONE) return error;
+    int result = replica_open(item->replica);
+    item->opening = result == LOG_LATER;
+    if (item->opening) return KAFKA_NONE;
+    if (result != LOG_OK) return replica_error(result);
+    if (partition_role(item->replica->state) != PARTITION_LEADER)
+        return KAFKA_NOT_LEADER_OR_FOLLOWER;
+    struct log *log = item->replica->log;
+    item->high_watermark = log_high_watermark(log);
+    item->last_stable = log_last_stable(log);
+    item->log_start = log_start(log);
+    error = fetch_diverging(item);
+    if (error != KAFKA_NONE || item->diverging) return error;
+    if (item->wanted.fetch_offset < item->log_start ||
+        item->wanted.fetch_offset > log_end_assigned(log))
+        return KAFKA_OFFSET_OUT_OF_RANGE;
+    if (fetch->replica_id >= 0) error = fetch_follower(fetch, item);
+    if (error != KAFKA_NONE) return error;
+    struct log_read read = {
+        .offset = item->wanted.fetch_offset,
+        .offset_end = fetch_bound(fetch, item->replica),
+        .max_bytes = max_bytes,
+        .min_one = min_one,
+    };
+    if (read.offset >= read.offset_end) return KAFKA_NONE;
+    result = log_read(log, &read, &item->range);
+    item->opening = result == LOG_LATER;
+    return item->opening ? KAFKA_NONE : replica_error(result);
+}
+
+static bool is_replica_error(int16_t error)
+{
+    return error == KAFKA_NOT_LEADER_OR_FOLLOWER || error == KAFKA_FENCED_LEADER_EPOCH;
+}
+
+/* Read every item; true: there is a reason to answer now. */
+static bool fetch_read_all(struct fetch *fetch)
+{
+    uint64_t left = fetch->max_bytes, found = 0;
+    bool min_one = true, answer = fetch->item_count == 0;
+    for (uint32_t i = 0; i < fetch->item_count; i++) {
+        struct fetch_item *item = &fetch->items[i];
+        uint32_t max = (uint32_t)MIN((uint64_t)MAX(item->wanted.max_bytes, 0), left);
+        item->high_watermark = item->last_stable = item->log_start = -1;
+        item->diverging = false;
+        item->error = fetch_read(fetch, item, max, min_one);
+        if (item->error != KAFKA_NONE || item->diverging) answer = true;
+        if (item->error != KAFKA_NONE)
+            item->high_watermark = item->last_stable = item->log_start = -1;
+        if (item->range.size_bytes == 0) continue;
+        min_one = false;
+        found += item->range.size_bytes;
+        left -= MIN(left, (uint64_t)item->range.size_bytes);
+    }
+    return answer || found >= fetch->min_bytes;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+/* The bytes of an item as the value of its `records`. */
+static struct view fetch_records(struct fetch *fetch, struct fetch_item *item)
+{
+    struct request *request = fetch->request;
+    if (item->range.size_bytes == 0) return VIEW_EMPTY;
+    if (item->range.size_bytes <= FETCH_COPY_BYTES) {
+        uint8_t *copy = request_array(request, item->range.size_bytes, 1);
+        int64_t got = copy == NULL
+                          ? -1
+                          : io_disk_read_cached(fetch->node->io, item->range.file, copy,
+                                                item->range.size_bytes, item->range.at_bytes);
+        if (got == (int64_t)item->range.size_bytes) return view_of(copy, item->range.size_bytes);
+    }
+    struct fetch_range *range = request_array(request, 1, sizeof(*range));
+    if (range == NULL) return VIEW_EMPTY;
+    range->log = item->range;
+    range->net = (struct net_range){
+        .file = item->range.file,
+        .offset = item->range.at_bytes,
+        .size_bytes = item->range.size_bytes,
+        .release = fetch_range_done,
+    };
+    item->range = (struct log_range){0}; /* The answer holds the file now. */
+    return net_range_view(&range->net);
+}
+
+static void fetch_aborted(struct fetch *fetch,
+                          struct fetch_item *item,
+                          struct fetch_response_partition_data *out)
+{
+    out->aborted_transactions.count = fetch->read_committed ? 0 : -1;
+    if (!fetch->read_committed || item->range.size_bytes == 0) return;
+    struct log_read read = {.offset = item->wanted.fetch_offset,
+                            .offset_end = item->range.offset_next};
+    uint32_t capacity = FETCH_ABORTED_FIRST, count = 0;
+    struct log_aborted *found = NULL;
+    for (;;) {
+        found = request_array(fetch->request, capacity, sizeof(*found));
+        if (found == NULL ||
+            log_aborted_in(item->replica->log, &read, found, capacity, &count) != LOG_OK) {
+            /* Without the list the client would take aborted records for good ones: send none. */
+            log_range_release(&item->range);
+            return;
+        }
+        if (count <= capacity) break;
+        capacity = count;
+    }
+    out->aborted_transactions.items =
+        request_array(fetch->request, count, sizeof(*out->aborted_transactions.items));
+    if (count > 0 && out->aborted_transactions.items == NULL) {
+        log_range_release(&item->range);
+        return;
+    }
+    out->aborted_transactions.count = (int32_t)count;
+    for (uint32_t i = 0; i < count; i++) {
+        out->aborted_transactions.items[i].producer_id = found[i].producer_id;
+        out->aborted_transactions.items[i].first_offset = found[i].offset_first;
+    }
+}
+
+static void fetch_fill(struct fetch *fetch,
+                       struct fetch_item *item,
+                       struct fetch_response_partition_data *out)
+{
+    wire_struct_defaults(&wire_fetch_response_partition_data_shape, out);
+    out->partition_index = item->wanted.partition;
+    out->error_code = item->error;
+    if (fetch->request->version <= 5 && item->error == KAFKA_KAFKA_STORAGE_ERROR)
+        out->error_code = KAFKA_NOT_LEADER_OR_FOLLOWER;
+    out->high_watermark = item->high_watermark;
+    out->last_stable_offset = item->last_stable;
+    out->log_start_offset = item->log_start;
+    if (item->diverging) {
+        out->diverging_epoch.epoch = item->diverging_epoch;
+        out->diverging_epoch.end_offset = item->diverging_end;
+    }
+    fetch_aborted(fetch, item, out);
+    out->records = fetch_records(fetch, item);
+    if (item->error != KAFKA_NONE) request_error(fetch->request, item->error);
+    if (fetch->request->version >= 16 && is_replica_error(item->error) && item->replica != NULL) {
+        out->current_leader.leader_id = partition_leader(item->replica->state);
+        out->current_leader.leader_epoch = partition_leader_epoch(item->replica->state);
+    }
+}
+
+/* Is the item part of an incremental answer? Notes what the client knows then. */
+static bool fetch_news(const struct fetch *fetch, struct fetch_item *item)
+{
+    struct fetch_partition *cached = item->cached;
+    if (cached == NULL) return true;
+    bool news = item->range.size_bytes > 0 || item->error != KAFKA_NONE || item->diverging ||
+                cached->sent_high_watermark != item->high_watermark ||
+                cached->sent_log_start != item->log_start;
+    if (!news && !fetch->full) return false;
+    cached->sent_high_watermark = item->error == KAFKA_NONE ? item->high_watermark : -1;
+    cached->sent_log_start = item->log_start;
+    if (item->range.size_bytes > 0) { /* Served: to the end of the order. */
+        list_remove(&cached->link);
+        list_append(&fetch->session->partitions, &cached->link);
+    }
+    return true;
+}
+
+static bool same_topic(const struct fetch *fetch,
+                       const struct fetch_item *a,
+                       const struct fetch_item *b)
+{
+    return fetch->by_topic_id ? uuid_equal(a->wanted.topic_id, b->wanted.topic_id)
+                              : view_equal(a->wanted.name, b->wanted.name);
+}
+
+static bool fetch_answer_topics(struct fetch *fetch, struct fetch_response *response)
+{
+    struct request *request = fetch->request;
+    struct fetch_response_fetchable_topic_response *topics =
+        request_array(request, fetch->item_count, sizeof(*topics));
+    struct fetch_response_partition_data *parts =
+        request_array(request, fetch->item_count, sizeof(*parts));
+    if (fetch->item_count > 0 && (topics == NULL || parts == NULL)) return false;
+    uint32_t topic_count = 0, part_count = 0;
+    const struct fetch_item *last = NULL;
+    for (uint32_t i = 0; i < fetch->item_count; i++) {
+        struct fetch_item *item = &fetch->items[i];
+        if (!fetch_news(fetch, item)) continue;
+        if (last == NULL || !same_topic(fetch, last, item)) {
+            wire_struct_defaults(&wire_fetch_response_fetchable_topic_response_shape,
+                                 &topics[topic_count]);
+            topics[topic_count].topic = item->wanted.name;
+            topics[topic_count].topic_id = item->wanted.topic_id;
+            topics[topic_count].partitions.items = &parts[part_count];
+            topic_count++;
+        }
+        last = item;
+        fetch_fill(fetch, item, &parts[part_count++]);
+        topics[topic_count - 1].partitions.count++;
+    }
+    response->responses.items = topics;
+    response->responses.count = (int32_t)topic_count;
+    return true;
+}
+
+static void fetch_detach(struct fetch *fetch)
+{
+    for (uint32_t i = 0; i < fetch->item_count; i++)
+        replica_wait_end(&fetch->items[i].wait);
+    shard_timer_cancel(&fetch->timeout);
+    list_remove(&fetch->due);
+    if (fetch->session != NULL) fetch->session->busy = false;
+}
+
+static void fetch_answer(struct fetch *fetch)
+{
+    struct request *request = fetch->request;
+    struct fetch_response *response = request_response(request);
+    fetch_detach(fetch);
+    if (response == NULL || !fetch_answer_topics(fetch, response)) {
+        fetch_release(fetch);
+        request_close(request, "no memory for a fetch answer");
+        return;
+    }
+    response->session_id = fetch->session != NULL ? fetch->session->id : 0;
+    fetch_release(fetch);
+    request_reply(request, response);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static void fetch_wake(struct replica_wait *wait, struct replica *replica, int events)
+{
+    struct fetch_item *item = container_of(wait, struct fetch_item, wait);
+    struct fetch *fetch = item->fetch;
+    bool matters = (events & (LOG_EVENT_FAILED | LOG_EVENT_READY)) != 0 || replica->log == NULL ||
+                   !replica->began || partition_role(replica->state) != PARTITION_LEADER ||
+                   fetch_bound(fetch, replica) > item->wanted.fetch_offset ||
+                   item->wanted.fetch_offset < log_start(replica->log);
+    if (!matters || !list_empty(&fetch->due)) return;
+    list_append(&fetch->node->fetches_due, &fetch->due);
+}
+
+static void fetch_wait(struct fetch *fetch)
+{
+    fetch_release(fetch);
+    for (uint32_t i = 0; i < fetch->item_count; i++) {
+        struct fetch_item *item = &fetch->items[i];
+        replica_wait_end(&item->wait);
+        if (item->replica != NULL) replica_wait_on(item->replica, &item->wait);
+    }
+}
+
+void fetch_turn_end(struct node *node)
+{
+    struct list *link;
+    while ((link = list_pop(&node->fetches_due)) != NULL) {
+        struct fetch *fetch = container_of(link, struct fetch, due);
+        if (fetch_read_all(fetch))
+            fetch_answer(fetch);
+        else
+            fetch_wait(fetch);
+    }
+}
+
+static void fetch_expired(struct shard *shard, struct shard_timer *timer)
+{
+    struct fetch *fetch = container_of(timer, struct fetch, timeout);
+    (void)shard;
+    (void)fetch_read_all(fetch);
+    fetch_answer(fetch);
+}
+
+static void fetch_gone(struct request *request)
+{
+    struct fetch *fetch = request->parked;
+    fetch_detach(fetch);
+    fetch_release(fetch);
+    request_finish(request);
+}
+
+void fetch_start(struct fetch *fetch, int32_t max_wait_ms)
+{
+    struct request *request = fetch->request;
+    if (fetch->session != NULL) fetch->session->busy = true;
+    if (fetch_read_all(fetch) || max_wait_ms <= 0) {
+        fetch_answer(fetch);
+        return;
+    }
+    request->parked = fetch;
+    request->gone = fetch_gone;
+    request->patience_ms = max_wait_ms;
+    fetch_wait(fetch);
+    shard_timer_set(request->shard, &fetch->timeout, io_now_ms(fetch->node->io) + max_wait_ms);
+}
+
+void fetch_init(struct fetch *fetch, struct request *request)
+{
+    const struct fetch_request *in = request->message;
+    *fetch = (struct fetch){.request = request, .node = node_of(request->shard)};
+    fetch->by_topic_id = request->version >= 13;
+    fetch->read_committed = in->isolation_level == 1;
+    fetch->replica_id = request->version >= 15 ? in->replica_state.replica_id : in->replica_id;
+    fetch->replica_epoch = request->version >= 15 ? in->replica_state.replica_epoch : -1;
+    int64_t broker_max = broker_setting_number(fetch->node, "fetch.max.bytes");
+    int64_t max = request->version >= 3 ? MAX(in->max_bytes, 0) : INT32_MAX;
+    fetch->max_bytes = (uint32_t)MIN(max, broker_max);
+    fetch->min_bytes = (uint32_t)MIN((int64_t)MAX(in->min_bytes, 0), (int64_t)fetch->max_bytes);
+    list_init(&fetch->due);
+    shard_timer_init(&fetch->timeout, fetch_expired);
+}
+
+void fetch_item_init(struct fetch *fetch,
+                     struct fetch_item *item,
+                     const struct fetch_wanted *wanted)
+{
+    item->fetch = fetch;
+    item->wanted = *wanted;
+    list_init(&item->wait.link);
+    item->wait.wake = fetch_wake;
+}

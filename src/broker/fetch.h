@@ -1,0 +1,51 @@
+/* fetch.h - shared by fetch.c (reading, waiting, answering) and fetch_request.c (sessions, items).
+ */
+#pragma once
+
+#include "broker/broker.h"
+
+/* A file range on its way out, with the log's hold on the file. */
+struct fetch_range {
+    struct net_range net;
+    struct log_range log;
+};
+
+struct fetch_item {
+    struct replica_wait wait;
+    struct fetch *fetch;
+    struct fetch_partition *cached; /* In the session; NULL without one. */
+    struct fetch_wanted wanted;
+    struct replica *replica;
+    struct log_range range;
+    int64_t high_watermark, last_stable, log_start; /* -1 with an error. */
+    int64_t diverging_end;
+    int32_t diverging_epoch;
+    int16_t error;
+    bool diverging;
+    bool opening; /* The log is not in memory yet. */
+};
+
+struct fetch {
+    struct request *request;
+    struct node *node;
+    struct fetch_session *session; /* NULL: none. */
+    struct fetch_item *items;
+    uint32_t item_count;
+    uint32_t max_bytes, min_bytes;
+    int32_t replica_id;
+    int64_t replica_epoch;
+    bool by_topic_id;
+    bool read_committed;
+    bool full; /* Every item is in the answer. */
+    struct list due;
+    struct shard_timer timeout;
+};
+
+/* From the request's own fields; no items yet. */
+void fetch_init(struct fetch *fetch, struct request *request);
+void fetch_item_init(struct fetch *fetch,
+                     struct fetch_item *item,
+                     const struct fetch_wanted *wanted);
+
+/* Read and answer, or wait. Ends the request. */
+void fetch_start(struct fetch *fetch, int32_t max_wait_ms);

@@ -1,0 +1,182 @@
+/* lifecycle.c - see lifecycle.h. The structs of the calls live in one block for the node's life. */
+#include "broker/lifecycle.h"
+
+#include "broker/broker.h"
+#include "broker/controller.h"
+#include "gen/broker_heartbeat_request.h"
+#include "gen/broker_heartbeat_response.h"
+#include "gen/broker_registration_request.h"
+#include "gen/broker_registration_response.h"
+#include "net/listener.h"
+
+struct lifecycle {
+    struct node *node;
+    struct controller_call call;
+    struct arena arena;
+    struct broker_registration_request registration;
+    struct broker_registration_response registered;
+    struct broker_heartbeat_request beat;
+    struct broker_heartbeat_response beaten;
+    struct broker_registration_request_listener listeners[NODE_LISTENERS_MAX];
+    struct broker_registration_request_feature features[16];
+    struct uuid directories[LOG_DIRS_MAX];
+    bool in_flight;
+    bool unfenced;
+    const char *failed;
+};
+
+static void lifecycle_beat(struct lifecycle *life);
+
+static void fill_listeners(struct lifecycle *life)
+{
+    struct node *node = life->node;
+    for (uint32_t i = 0; i < node->options.listener_count; i++) {
+        const struct node_listener *in = &node->options.listeners[i];
+        if (in->controller || node->listeners[i] == NULL) continue;
+        struct broker_registration_request_listener *out =
+            &life->listeners[life->registration.listeners.count++];
+        wire_struct_defaults(&wire_broker_registration_request_listener_shape, out);
+        const struct io_address *bound = &node->listeners[i]->bound[0];
+        const char *host = in->advertised_host[0] != '\0' ? in->advertised_host
+                           : in->host[0] != '\0'          ? in->host
+                                                          : "localhost";
+        out->name = view_of_string(in->name);
+        out->host = view_of_string(host);
+        out->port = in->advertised_port != 0 ? in->advertised_port : bound->port;
+        out->security_protocol = in->protocol;
+    }
+    life->registration.listeners.items = life->listeners;
+}
+
+static void fill_features(struct lifecycle *life)
+{
+    uint32_t count;
+    const struct image_range *ranges = cluster_features(&count);
+    for (uint32_t i = 0; i < count && i < ARRAY_SIZE(life->features); i++) {
+        wire_struct_defaults(&wire_broker_registration_request_feature_shape, &life->features[i]);
+        life->features[i].name = ranges[i].name;
+        life->features[i].min_supported_version = ranges[i].min;
+        life->features[i].max_supported_version = ranges[i].max;
+    }
+    life->registration.features.items = life->features;
+    life->registration.features.count = (int32_t)MIN(count, ARRAY_SIZE(life->features));
+}
+
+static void fill_directories(struct lifecycle *life)
+{
+    struct node *node = life->node;
+    for (uint32_t i = 0; i < logs_dir_count(node->logs); i++) {
+        struct log_dir_info info;
+        logs_dir_info(node->logs, i, &info);
+        if (info.error == 0)
+            life->directories[life->registration.log_dirs.count++] = info.directory_id;
+    }
+    life->registration.log_dirs.items = life->directories;
+}
+
+static void submit(struct lifecycle *life,
+                   int16_t api_key,
+                   int16_t version,
+                   const void *in,
+                   void *out,
+                   void (*done)(struct controller_call *call, int16_t error))
+{
+    life->call = (struct controller_call){
+        .api_key = api_key,
+        .version = version,
+        .in = in,
+        .out = out,
+        .arena = &life->arena,
+        .arrived_ms = io_now_ms(life->node->io),
+        .done = done,
+    };
+    arena_reset(&life->arena);
+    life->in_flight = true;
+    controller_submit(life->node, &life->call);
+}
+
+static void registered(struct controller_call *call, int16_t error)
+{
+    struct lifecycle *life = container_of(call, struct lifecycle, call);
+    life->in_flight = false;
+    if (error == KAFKA_NONE) error = life->registered.error_code;
+    if (error != KAFKA_NONE) {
+        life->failed = "the control part refused the registration of the broker part";
+        say(life->node->say, SAY_ERROR, "broker", "%s: error %d", life->failed, error);
+        return;
+    }
+    life->node->broker_epoch = life->registered.broker_epoch;
+    lifecycle_beat(life);
+}
+
+static void beaten(struct controller_call *call, int16_t error)
+{
+    struct lifecycle *life = container_of(call, struct lifecycle, call);
+    life->in_flight = false;
+    if (error == KAFKA_NONE) error = life->beaten.error_code;
+    if (error == KAFKA_NONE) life->unfenced = !life->beaten.is_fenced;
+    if (error != KAFKA_NONE)
+        say(life->node->say, SAY_WARN, "broker", "a heartbeat to the control part failed: error %d",
+            error);
+    if (!life->unfenced && error == KAFKA_NONE) lifecycle_image_moved(life->node);
+}
+
+static void lifecycle_beat(struct lifecycle *life)
+{
+    struct node *node = life->node;
+    wire_defaults(&wire_broker_heartbeat_request, &life->beat);
+    wire_defaults(&wire_broker_heartbeat_response, &life->beaten);
+    life->beat.broker_id = node->options.node_id;
+    life->beat.broker_epoch = node->broker_epoch;
+    life->beat.current_metadata_offset = node->image_offset - 1;
+    submit(life, wire_broker_heartbeat_request.api_key, wire_broker_heartbeat_request.version_max,
+           &life->beat, &life->beaten, beaten);
+}
+
+bool lifecycle_start(struct node *node)
+{
+    struct lifecycle *life = mem_get(node->mem, sizeof(*life));
+    if (life == NULL) return false;
+    node->lifecycle = life;
+    life->node = node;
+    arena_init(&life->arena, node->mem, 0);
+    wire_defaults(&wire_broker_registration_request, &life->registration);
+    wire_defaults(&wire_broker_registration_response, &life->registered);
+    life->registration.broker_id = node->options.node_id;
+    life->registration.cluster_id = node_cluster_id(node);
+    life->registration.incarnation_id = io_random_uuid(node->io);
+    life->registration.rack = node->options.rack;
+    life->registration.previous_broker_epoch = logs_previous_broker_epoch(node->logs);
+    fill_listeners(life);
+    fill_features(life);
+    fill_directories(life);
+    submit(life, wire_broker_registration_request.api_key,
+           wire_broker_registration_request.version_max, &life->registration, &life->registered,
+           registered);
+    return true;
+}
+
+void lifecycle_image_moved(struct node *node)
+{
+    struct lifecycle *life = node->lifecycle;
+    if (life == NULL || life->in_flight || life->unfenced || node->broker_epoch < 0) return;
+    if (node->image_offset > node->broker_epoch) lifecycle_beat(life);
+}
+
+const char *lifecycle_not_ready(const struct node *node)
+{
+    const struct lifecycle *life = node->lifecycle;
+    if (life == NULL) return "the broker part is not registered";
+    if (life->failed != NULL) return life->failed;
+    const struct image_node *self = image_broker(node->image, node->options.node_id);
+    if (node->broker_epoch < 0 || self == NULL) return "the broker part is not registered";
+    return self->fenced ? "the broker part is fenced" : NULL;
+}
+
+void lifecycle_stop(struct node *node)
+{
+    struct lifecycle *life = node->lifecycle;
+    if (life == NULL) return;
+    arena_free(&life->arena);
+    node->lifecycle = mem_put(node->mem, life, sizeof(*life));
+}

@@ -1,0 +1,23 @@
+/* lifecycle.h - the broker part's life under the controller: register, catch up, unfence.
+ *
+ * With the control part in the same process a node waits for events, not for timers: it registers
+ * as soon as the control part leads, and beats when its image has reached the registration. Its
+ * session is not timed (the lock on the directory proves an earlier run dead), so it beats no more.
+ */
+#pragma once
+
+#include "base/view.h"
+
+struct node;
+
+/* Register; the rest follows from the calls' answers. False: no memory. */
+MUST_USE bool lifecycle_start(struct node *node);
+
+/* Free it; no call may be in flight. */
+void lifecycle_stop(struct node *node);
+
+/* The image has moved: beat if that lets the broker be unfenced. */
+void lifecycle_image_moved(struct node *node);
+
+/* What is missing to serve, in words; NULL: registered and unfenced. */
+const char *lifecycle_not_ready(const struct node *node);

@@ -1,0 +1,308 @@
+/* list_offsets.c - ListOffsets and OffsetForLeaderEpoch: offsets by place, by time, by epoch.
+ *
+ * Special timestamps are answered from the log's ends; times are looked up in the background by a
+ * query for each partition, and the request is answered when the last one is back (log.md 12, 13).
+ */
+#include "broker/broker.h"
+#include "gen/list_offsets_request.h"
+#include "gen/list_offsets_response.h"
+#include "gen/offset_for_leader_epoch_request.h"
+#include "gen/offset_for_leader_epoch_response.h"
+
+enum offset_place {
+    OFFSET_LATEST = -1,
+    OFFSET_EARLIEST = -2,
+    OFFSET_MAX_TIMESTAMP = -3,
+    OFFSET_EARLIEST_LOCAL = -4,
+    OFFSET_LATEST_TIERED = -5,
+    OFFSET_EARLIEST_PENDING = -6
+};
+
+struct listing;
+
+struct listed {
+    struct replica_wait wait;
+    struct log_query query;
+    struct listing *listing;
+    struct replica *replica;
+    int64_t timestamp;
+    struct list_offsets_response_list_offsets_partition_response *out;
+};
+
+struct listing {
+    struct request *request;
+    struct list_offsets_response *response;
+    struct listed *items;
+    uint32_t item_count;
+    uint32_t pending;
+    bool gone; /* The connection went: the request ends with the last query. */
+};
+
+static void listed_fail(struct listed *item, int16_t error)
+{
+    item->out->error_code = error;
+    item->out->offset = -1;
+    item->out->timestamp = -1;
+    item->out->leader_epoch = -1;
+    request_error(item->listing->request, error);
+}
+
+static void listing_finish(struct listing *listing)
+{
+    struct request *request = listing->request;
+    if (listing->gone)
+        request_finish(request);
+    else
+        request_reply(request, listing->response);
+}
+
+static void listed_done(struct listed *item)
+{
+    if (--item->listing->pending == 0) listing_finish(item->listing);
+}
+
+/* What this reader may see. */
+static int64_t listed_end(const struct listed *item)
+{
+    const struct list_offsets_request *in = item->listing->request->message;
+    const struct log *log = item->replica->log;
+    if (in->replica_id != -1) return log_end_assigned(log);
+    return in->isolation_level == 1 ? log_last_stable(log) : log_high_watermark(log);
+}
+
+static int16_t listed_supported(int16_t version, int64_t timestamp)
+{
+    static const int16_t since[] = {0, 0, 0, 7, 8, 9, 11};
+    if (timestamp >= 0) return KAFKA_NONE;
+    if (timestamp < OFFSET_EARLIEST_PENDING) return KAFKA_UNSUPPORTED_VERSION;
+    return version >= since[-timestamp] ? KAFKA_NONE : KAFKA_UNSUPPORTED_VERSION;
+}
+
+static void listed_query_done(struct log_query *query)
+{
+    struct listed *item = container_of(query, struct listed, query);
+    item->out->offset = -1;
+    item->out->timestamp = -1;
+    item->out->leader_epoch = -1;
+    if (query->result == LOG_OK && item->replica != NULL && query->offset < listed_end(item)) {
+        item->out->offset = query->offset;
+        item->out->timestamp = query->found_timestamp_ms;
+        item->out->leader_epoch = query->leader_epoch;
+    } else if (query->result != LOG_OK && query->result != LOG_NOT_FOUND) {
+        listed_fail(item, replica_error(query->result));
+    }
+    listed_done(item);
+}
+
+/* Answer from the ends, or start a query. True: the item is done. */
+static bool listed_look(struct listed *item)
+{
+    struct log *log = item->replica->log;
+    int32_t epoch = partition_leader_epoch(item->replica->state);
+    switch (item->timestamp) {
+    case OFFSET_LATEST:
+        item->out->offset = listed_end(item);
+        item->out->leader_epoch = epoch;
+        return true;
+    case OFFSET_EARLIEST:
+    case OFFSET_EARLIEST_LOCAL:
+        item->out->offset = log_start(log);
+        item->out->leader_epoch = log_epoch_at(log, log_start(log));
+        return true;
+    case OFFSET_LATEST_TIERED:
+    case OFFSET_EARLIEST_PENDING: return true; /* Nothing is tiered here. */
+    default:
+        item->query.log = log;
+        item->query.timestamp_ms =
+            item->timestamp == OFFSET_MAX_TIMESTAMP ? LOG_MAX_TIMESTAMP : item->timestamp;
+        item->query.done = listed_query_done;
+        log_query_start(&item->query);
+        return false;
+    }
+}
+
+/* True: done. */
+static bool listed_try(struct listed *item)
+{
+    int result = replica_open(item->replica);
+    if (result == LOG_LATER) {
+        replica_wait_on(item->replica, &item->wait);
+        return false;
+    }
+    if (result != LOG_OK) {
+        listed_fail(item, replica_error(result));
+        return true;
+    }
+    if (partition_role(item->replica->state) != PARTITION_LEADER) {
+        listed_fail(item, KAFKA_NOT_LEADER_OR_FOLLOWER);
+        return true;
+    }
+    return listed_look(item);
+}
+
+static void listed_wake(struct replica_wait *wait, struct replica *replica, int events)
+{
+    struct listed *item = container_of(wait, struct listed, wait);
+    (void)replica;
+    if (!(events & (LOG_EVENT_READY | LOG_EVENT_FAILED))) return;
+    replica_wait_end(wait);
+    if (listed_try(item)) listed_done(item);
+}
+
+static bool listed_twice(const struct list_offsets_request_list_offsets_topic *topic, int32_t at)
+{
+    for (int32_t i = 0; i < topic->partitions.count; i++)
+        if (i != at && topic->partitions.items[i].partition_index ==
+                           topic->partitions.items[at].partition_index)
+            return true;
+    return false;
+}
+
+static void listed_begin(struct listed *item,
+                         const struct list_offsets_request_list_offsets_topic *topic,
+                         int32_t at)
+{
+    struct request *request = item->listing->request;
+    struct node *node = node_of(request->shard);
+    const struct list_offsets_request_list_offsets_partition *in = &topic->partitions.items[at];
+    const struct image_topic *known = image_topic(node->image, topic->name);
+    wire_struct_defaults(&wire_list_offsets_response_list_offsets_partition_response_shape,
+                         item->out);
+    list_init(&item->wait.link);
+    item->wait.wake = listed_wake;
+    item->out->partition_index = in->partition_index;
+    item->timestamp = in->timestamp;
+    int16_t error = KAFKA_NONE;
+    if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, topic->name))
+        error = KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    else if (listed_twice(topic, at))
+        error = KAFKA_INVALID_REQUEST;
+    else
+        error = listed_supported(request->version, in->timestamp);
+    if (error == KAFKA_NONE)
+        error = known == NULL ? KAFKA_UNKNOWN_TOPIC_OR_PARTITION
+                              : replica_leader(node, known, in->partition_index,
+                                               in->current_leader_epoch, &item->replica);
+    item->listing->pending++;
+    if (error != KAFKA_NONE) listed_fail(item, error);
+    if (error != KAFKA_NONE || listed_try(item)) item->listing->pending--;
+}
+
+static void listing_gone(struct request *request)
+{
+    /* Queries cannot be called back: the request stays until the last of them has come. */
+    struct listing *listing = request->parked;
+    listing->gone = true;
+}
+
+static bool listing_begin(struct listing *listing, const struct list_offsets_request *in)
+{
+    struct request *request = listing->request;
+    size_t count = 0;
+    for (int32_t t = 0; t < in->topics.count; t++)
+        count += (size_t)MAX(in->topics.items[t].partitions.count, 0);
+    struct list_offsets_response_list_offsets_partition_response *parts =
+        request_array(request, count, sizeof(*parts));
+    listing->items = request_array(request, count, sizeof(*listing->items));
+    listing->response = request_response(request);
+    if (listing->response == NULL || (count > 0 && (parts == NULL || listing->items == NULL)))
+        return false;
+    listing->response->topics.items =
+        request_array(request, (size_t)in->topics.count, sizeof(*listing->response->topics.items));
+    if (in->topics.count > 0 && listing->response->topics.items == NULL) return false;
+    listing->response->topics.count = in->topics.count;
+    listing->pending = 1; /* Held until all are begun. */
+    for (int32_t t = 0; t < in->topics.count; t++) {
+        struct list_offsets_response_list_offsets_topic_response *out =
+            &listing->response->topics.items[t];
+        wire_struct_defaults(&wire_list_offsets_response_list_offsets_topic_response_shape, out);
+        out->name = in->topics.items[t].name;
+        out->partitions.items = parts;
+        out->partitions.count = MAX(in->topics.items[t].partitions.count, 0);
+        parts += out->partitions.count;
+        for (int32_t p = 0; p < out->partitions.count; p++) {
+            struct listed *item = &listing->items[listing->item_count++];
+            item->listing = listing;
+            item->out = &out->partitions.items[p];
+            listed_begin(item, &in->topics.items[t], p);
+        }
+    }
+    return true;
+}
+
+void handle_list_offsets(struct shard *shard, struct request *request)
+{
+    struct listing *listing = request_array(request, 1, sizeof(*listing));
+    (void)shard;
+    if (listing != NULL) listing->request = request;
+    if (listing == NULL || !listing_begin(listing, request->message)) {
+        request_close(request, "no memory for a list offsets answer");
+        return;
+    }
+    request->parked = listing;
+    request->gone = listing_gone;
+    if (--listing->pending == 0) listing_finish(listing);
+}
+
+/* ---- OffsetForLeaderEpoch -------------------------------------------------------------------- */
+
+static void epoch_end(struct request *request,
+                      struct view topic,
+                      const struct offset_for_leader_epoch_request_offset_for_leader_partition *in,
+                      struct offset_for_leader_epoch_response_epoch_end_offset *out)
+{
+    struct node *node = node_of(request->shard);
+    const struct image_topic *known = image_topic(node->image, topic);
+    struct replica *replica = NULL;
+    wire_struct_defaults(&wire_offset_for_leader_epoch_response_epoch_end_offset_shape, out);
+    out->partition = in->partition;
+    if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, topic))
+        out->error_code = KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    else
+        out->error_code = known == NULL ? KAFKA_UNKNOWN_TOPIC_OR_PARTITION
+                                        : replica_leader(node, known, in->partition,
+                                                         in->current_leader_epoch, &replica);
+    int result = out->error_code == KAFKA_NONE ? replica_open(replica) : LOG_OK;
+    /* A log that is being opened: a retriable answer, the client asks again at once. */
+    if (result == LOG_LATER)
+        out->error_code = KAFKA_NOT_LEADER_OR_FOLLOWER;
+    else if (result != LOG_OK)
+        out->error_code = replica_error(result);
+    if (out->error_code != KAFKA_NONE) {
+        request_error(request, out->error_code);
+        return;
+    }
+    struct log_epoch_end end = log_epoch_end(replica->log, in->leader_epoch);
+    out->leader_epoch = end.epoch;
+    out->end_offset = end.end;
+}
+
+void handle_offset_for_leader_epoch(struct shard *shard, struct request *request)
+{
+    const struct offset_for_leader_epoch_request *in = request->message;
+    struct offset_for_leader_epoch_response *out = request_response(request);
+    (void)shard;
+    if (out != NULL)
+        out->topics.items =
+            request_array(request, (size_t)MAX(in->topics.count, 1), sizeof(*out->topics.items));
+    if (out == NULL || out->topics.items == NULL) {
+        request_close(request, "no memory for an answer");
+        return;
+    }
+    out->topics.count = in->topics.count;
+    for (int32_t t = 0; t < in->topics.count; t++) {
+        struct offset_for_leader_epoch_response_offset_for_leader_topic_result *topic =
+            &out->topics.items[t];
+        wire_struct_defaults(
+            &wire_offset_for_leader_epoch_response_offset_for_leader_topic_result_shape, topic);
+        topic->topic = in->topics.items[t].topic;
+        int32_t count = MAX(in->topics.items[t].partitions.count, 0);
+        topic->partitions.items =
+            request_array(request, (size_t)count, sizeof(*topic->partitions.items));
+        topic->partitions.count = topic->partitions.items != NULL ? count : 0;
+        for (int32_t p = 0; p < topic->partitions.count; p++)
+            epoch_end(request, topic->topic, &in->topics.items[t].partitions.items[p],
+                      &topic->partitions.items[p]);
+    }
+    request_reply(request, out);
+}

@@ -1,0 +1,215 @@
+/* metadata_log.c - see metadata_log.h. */
+#include "broker/metadata_log.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "record/batch_build.h"
+
+#define CHECKPOINT_SUFFIX     ".checkpoint"
+#define CHECKPOINT_NAME_BYTES 42 /* %020d-%010d.checkpoint */
+#define CHECKPOINT_BYTES_MAX  (1u << 30)
+
+static int path_of(char *out, const char *dir, const char *name)
+{
+    int size = snprintf(out, METADATA_PATH_BYTES, "%s/%s", dir, name);
+    return size > 0 && size < (int)METADATA_PATH_BYTES ? 0 : -ENAMETOOLONG;
+}
+
+static void checkpoint_name(struct metadata_checkpoint id, char out[64])
+{
+    (void)snprintf(out, 64, "%020lld-%010d" CHECKPOINT_SUFFIX, (long long)id.end, id.epoch);
+}
+
+static bool name_parse(const char *name, struct metadata_checkpoint *out)
+{
+    long long end = 0;
+    int epoch = 0, used = 0;
+    if (sscanf(name, "%20lld-%10d" CHECKPOINT_SUFFIX "%n", &end, &epoch, &used) != 2) return false;
+    if (used != CHECKPOINT_NAME_BYTES || name[used] != '\0') return false;
+    *out = (struct metadata_checkpoint){end, epoch};
+    return true;
+}
+
+struct newest {
+    struct metadata_checkpoint best;
+    bool found;
+};
+
+static bool newest_look(void *context, const char *name)
+{
+    struct newest *newest = context;
+    struct metadata_checkpoint id;
+    if (!name_parse(name, &id) || (id.end == 0 && id.epoch == 0)) return true;
+    if (!newest->found || id.end > newest->best.end) newest->best = id;
+    newest->found = true;
+    return true;
+}
+
+bool metadata_checkpoint_newest(struct io *io, const char *dir, struct metadata_checkpoint *out)
+{
+    struct newest newest = {0};
+    if (io_disk_list(io, dir, newest_look, &newest) != 0) return false;
+    *out = newest.best;
+    return newest.found;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static int batch_read(struct mem *mem,
+                      const struct batch_header *header,
+                      struct view batch,
+                      const struct metadata_reader *reader)
+{
+    struct compress_work work;
+    compress_work_init(&work, mem);
+    struct record_iter iter;
+    struct record record;
+    bool go_on = true, control = (header->attributes & BATCH_CONTROL) != 0;
+    record_iter_begin(&iter, &work, header, batch);
+    while (go_on && record_next(&iter, &record))
+        go_on = reader->record(reader->context, header, record.offset, control, record.key,
+                               record.value);
+    enum record_fault fault = record_iter_end(&iter);
+    compress_work_free(&work);
+    if (fault != RECORD_OK) return -EBADMSG;
+    return go_on ? 0 : -ECANCELED;
+}
+
+int metadata_batches_read(struct mem *mem, struct view bytes, const struct metadata_reader *reader)
+{
+    struct batch_scan scan = batch_scan_of(bytes);
+    struct batch_header header;
+    struct view batch;
+    while (batch_next(&scan, &header, &batch)) {
+        if (header.magic != 2 || !batch_crc_valid(&header, batch)) return -EBADMSG;
+        int result = batch_read(mem, &header, batch, reader);
+        if (result != 0) return result;
+    }
+    return scan.fault == RECORD_OK ? 0 : -EBADMSG;
+}
+
+/* The whole file in memory of `mem`; the caller gives it back. */
+static int file_read(struct io *io, const char *path, struct view *out)
+{
+    struct io_file *file;
+    int result = io_disk_open(io, path, IO_OPEN_READ, &file);
+    if (result != 0) return result;
+    int64_t size = io_disk_size(io, file);
+    *out = VIEW_EMPTY;
+    if (size > CHECKPOINT_BYTES_MAX) size = -EFBIG;
+    uint8_t *bytes = size > 0 ? mem_get(io_mem(io), (size_t)size) : NULL;
+    int64_t got =
+        size > 0 ? bytes == NULL ? -ENOMEM : io_disk_read(io, file, bytes, (size_t)size, 0) : size;
+    io_disk_close(io, file);
+    if (got < 0 || got != size) {
+        mem_put(io_mem(io), bytes, size > 0 ? (size_t)size : 0);
+        return got < 0 ? (int)got : -EIO;
+    }
+    *out = view_of(bytes, (uint32_t)size);
+    return 0;
+}
+
+static void file_free(struct io *io, struct view bytes)
+{
+    if (bytes.size > 0) mem_put(io_mem(io), (void *)(uintptr_t)bytes.data, bytes.size);
+}
+
+int metadata_checkpoint_read(struct io *io,
+                             const char *dir,
+                             struct metadata_checkpoint id,
+                             const struct metadata_reader *reader)
+{
+    char name[64], path[METADATA_PATH_BYTES];
+    struct view bytes;
+    checkpoint_name(id, name);
+    int result = path_of(path, dir, name);
+    if (result == 0) result = file_read(io, path, &bytes);
+    if (result != 0) return result;
+    result = metadata_batches_read(io_mem(io), bytes, reader);
+    file_free(io, bytes);
+    return result;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+bool metadata_batch_put(struct sink *out,
+                        struct arena *arena,
+                        const struct step *step,
+                        bool control,
+                        int64_t base_offset,
+                        int32_t epoch)
+{
+    struct batch_build build;
+    struct batch_build_options options = batch_build_plain;
+    struct view batch;
+    options.base_offset = base_offset;
+    options.leader_epoch = epoch;
+    options.control = control;
+    batch_build_begin(&build, NULL, out, &options);
+    for (uint32_t i = 0; i < step->record_count; i++) {
+        struct record_input record = {
+            .timestamp_ms = step->wall_ms,
+            .key = step_encode(arena, &step->records[i].key),
+            .value = step_encode(arena, &step->records[i].value),
+        };
+        if (arena->failed) {
+            batch_build_abort(&build);
+            return false;
+        }
+        batch_build_add(&build, &record);
+    }
+    return batch_build_finish(&build, -1, &batch) == RECORD_OK;
+}
+
+/* Through a temporary name, durable at return. */
+static int file_replace(struct io *io,
+                        const char *dir,
+                        const char *name,
+                        const char *part,
+                        struct view bytes)
+{
+    char path[METADATA_PATH_BYTES], temporary[METADATA_PATH_BYTES];
+    struct io_file *file;
+    int result = path_of(path, dir, name);
+    if (result == 0) result = path_of(temporary, dir, part);
+    if (result == 0)
+        result =
+            io_disk_open(io, temporary, IO_OPEN_WRITE | IO_OPEN_CREATE | IO_OPEN_TRUNCATE, &file);
+    if (result != 0) return result;
+    int64_t put = io_disk_write(io, file, bytes.data, bytes.size, 0);
+    result = put < 0 ? (int)put : io_disk_sync(io, file);
+    io_disk_close(io, file);
+    if (result == 0) result = io_disk_rename(io, temporary, path);
+    return result == 0 ? io_disk_sync_dir(io, dir) : result;
+}
+
+int metadata_checkpoint_write(struct io *io,
+                              const char *dir,
+                              struct metadata_checkpoint id,
+                              struct view bytes)
+{
+    char name[64], part[80];
+    checkpoint_name(id, name);
+    (void)snprintf(part, sizeof(part), "%s.part", name);
+    return file_replace(io, dir, name, part, bytes);
+}
+
+int metadata_quorum_read(struct io *io, const char *dir, char *out, size_t size)
+{
+    char path[METADATA_PATH_BYTES];
+    struct io_file *file;
+    int result = path_of(path, dir, "quorum-state");
+    if (result == 0) result = io_disk_open(io, path, IO_OPEN_READ, &file);
+    if (result != 0) return result;
+    int64_t got = io_disk_read(io, file, out, size - 1, 0);
+    io_disk_close(io, file);
+    if (got < 0) return (int)got;
+    out[got] = '\0';
+    return 0;
+}
+
+int metadata_quorum_write(struct io *io, const char *dir, struct view text)
+{
+    return file_replace(io, dir, "quorum-state", "quorum-state.tmp", text);
+}

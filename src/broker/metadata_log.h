@@ -1,0 +1,68 @@
+/* metadata_log.h - the files of __cluster_metadata-0 beside its segments: checkpoints,
+ * quorum-state.
+ *
+ * Formats are Kafka's (kraft.md 4): a checkpoint is a file of batches, control records at its head
+ * and foot, metadata records between. All calls block: before serving, or in a job. */
+#pragma once
+
+#include "base/arena.h"
+#include "core/quorum.h"
+#include "core/step.h"
+#include "io/io.h"
+#include "record/batch.h"
+#include "record/sink.h"
+
+#define METADATA_PATH_BYTES 4096u
+
+/* One checkpoint's name. */
+struct metadata_checkpoint {
+    int64_t end; /* Exclusive; 0 with epoch 0: what format wrote (bootstrap). */
+    int32_t epoch;
+};
+
+/* The newest checkpoint that is no bootstrap, in `dir`. False: none. */
+MUST_USE bool metadata_checkpoint_newest(struct io *io,
+                                         const char *dir,
+                                         struct metadata_checkpoint *out);
+
+/* What a checkpoint or a segment holds, one record at a time. `control`: key and value are a
+ * control record's. False from a callback ends the walk. */
+struct metadata_reader {
+    bool (*record)(void *context,
+                   const struct batch_header *batch,
+                   int64_t offset,
+                   bool control,
+                   struct view key,
+                   struct view value);
+    void *context;
+};
+
+/* Every record of whole batches in `bytes`. 0, -EBADMSG (a batch that does not hold), -ECANCELED.
+ */
+MUST_USE int metadata_batches_read(struct mem *mem,
+                                   struct view bytes,
+                                   const struct metadata_reader *reader);
+
+/* Every record of a checkpoint file. The same, or -errno. */
+MUST_USE int metadata_checkpoint_read(struct io *io,
+                                      const char *dir,
+                                      struct metadata_checkpoint id,
+                                      const struct metadata_reader *reader);
+
+/* A batch of a step's records behind what the sink holds. False: no memory. */
+MUST_USE bool metadata_batch_put(struct sink *out,
+                                 struct arena *arena,
+                                 const struct step *step,
+                                 bool control,
+                                 int64_t base_offset,
+                                 int32_t epoch);
+
+/* Write a checkpoint file: through .part, synced, read-only, renamed. 0 or -errno. */
+MUST_USE int metadata_checkpoint_write(struct io *io,
+                                       const char *dir,
+                                       struct metadata_checkpoint id,
+                                       struct view bytes);
+
+/* quorum-state: its text into `out` (of `size` bytes). 0: read, -ENOENT: there is none, -errno. */
+MUST_USE int metadata_quorum_read(struct io *io, const char *dir, char *out, size_t size);
+MUST_USE int metadata_quorum_write(struct io *io, const char *dir, struct view text);

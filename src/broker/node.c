@@ -1,0 +1,393 @@
+/* node.c - see node.h: open in order, one turn, close in the reverse order. */
+#include "broker/node.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "broker/broker.h"
+#include "broker/controller.h"
+#include "broker/lifecycle.h"
+#include "gen/api_versions_request.h"
+#include "gen/api_versions_response.h"
+
+#define NODE_READY_MS 30000 /* To register and unfence. */
+#define NODE_DRAIN_MS 5000  /* For requests in process at a stop. */
+
+/* ---- formatting ------------------------------------------------------------------------------ */
+
+/* The control part's first directory also gets the bootstrap checkpoint; meta.properties comes
+ * last: it is what makes the directory a formatted one. */
+static int node_format(struct node *node, uint32_t index)
+{
+    const char *path = node->options.log_dirs[index];
+    struct log_meta meta = {
+        .node_id = node->options.node_id, .version = 1, .directory_id = io_random_uuid(node->io)};
+    (void)snprintf(meta.cluster_id, sizeof(meta.cluster_id), "%s", node->cluster_id);
+    int result = io_disk_mkdir(node->io, path);
+    if (result == -EEXIST) result = 0;
+    if (result == 0 && index == 0) {
+        char dir[4096];
+        (void)snprintf(dir, sizeof(dir), "%s/__cluster_metadata-0", path);
+        result = controller_format(node, dir, meta.directory_id);
+    }
+    return result == 0 ? log_meta_write(node->io, path, &meta) : result;
+}
+
+static int node_directories(struct node *node)
+{
+    bool missing[LOG_DIRS_MAX] = {false};
+    for (uint32_t i = 0; i < node->options.log_dir_count; i++) {
+        struct log_meta meta;
+        int result = log_meta_read(node->io, node->options.log_dirs[i], &meta);
+        if (result < 0 && result != -ENOENT) {
+            say(node->say, SAY_ERROR, "node", "could not read \"%s/meta.properties\": error %d",
+                node->options.log_dirs[i], -result);
+            return result;
+        }
+        missing[i] = result == LOG_META_MISSING || result == -ENOENT;
+        if (result == LOG_META_OK)
+            memcpy(node->cluster_id, meta.cluster_id, sizeof(meta.cluster_id));
+    }
+    if (node->cluster_id[0] == '\0' && node->options.cluster_id != NULL)
+        (void)snprintf(node->cluster_id, sizeof(node->cluster_id), "%s", node->options.cluster_id);
+    if (node->cluster_id[0] == '\0') {
+        char text[23];
+        log_uuid_print(io_random_uuid(node->io), text);
+        memcpy(node->cluster_id, text, sizeof(text));
+    }
+    for (uint32_t i = 0; i < node->options.log_dir_count; i++) {
+        int result = missing[i] ? node_format(node, i) : 0;
+        if (result != 0) {
+            say(node->say, SAY_ERROR, "node", "could not format \"%s\": error %d",
+                node->options.log_dirs[i], -result);
+            return result;
+        }
+    }
+    return 0;
+}
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+static void node_log_says(void *context, const char *text)
+{
+    struct node *node = context;
+    say(node->say, SAY_WARN, "log", "%s", text);
+}
+
+static int node_logs(struct node *node)
+{
+    static const char *const reasons[] = {
+        [LOGS_E_LOCKED] = "another process holds a data directory",
+        [LOGS_E_FORMAT] = "no data directory is formatted",
+        [LOGS_E_META] = "a meta.properties is not valid or belongs to another node",
+        [LOGS_E_NAMES] = "a folder is no partition's, or a partition is in two directories",
+        [LOGS_E_DIRECTORIES] = "no data directory is usable",
+        [LOGS_E_MEMORY] = "no memory",
+    };
+    struct logs_options options = {
+        .paths = node->options.log_dirs,
+        .path_count = node->options.log_dir_count,
+        .node_id = node->options.node_id,
+        .ack = node->options.ack_replicated ? LOG_ACK_REPLICATED : LOG_ACK_SYNC,
+        .config = LOG_CONFIG_DEFAULT,
+        .say = node_log_says,
+        .context = node,
+    };
+    int result = logs_open(node->io, &options, &node->logs);
+    if (result == LOGS_OK) return 0;
+    const char *reason =
+        result > 0 && result < (int)ARRAY_SIZE(reasons) ? reasons[result] : "a system call failed";
+    say(node->say, SAY_ERROR, "node", "could not open the data directories: %s", reason);
+    return result < 0 ? result : -EINVAL;
+}
+
+/* ---- the image ------------------------------------------------------------------------------- */
+
+static void node_topic_configured(struct node *node, struct view topic)
+{
+    const struct image_topic *known = image_topic(node->image, topic);
+    struct log_config config;
+    if (known == NULL) return;
+    topic_log_config(node, topic, &config);
+    for (int32_t i = 0; i < known->partition_count; i++) {
+        struct replica *replica = replica_find(node, known->id, i);
+        if (replica != NULL && replica->log != NULL) log_configure(replica->log, &config);
+    }
+}
+
+static void node_broker_configured(struct node *node)
+{
+    for (const struct image_object *object = NULL;
+         (object = image_next(node->image, IMAGE_TOPIC, object)) != NULL;)
+        node_topic_configured(node, ((const struct image_topic *)object)->name);
+}
+
+static void node_image_changed(struct image_watch *watch, const struct image_change *change)
+{
+    struct node *node = container_of(watch, struct node, image_watch);
+    replicas_follow(node, change);
+    if (change->kind != IMAGE_CONFIGS) return;
+    const struct image_configs *configs =
+        (const struct image_configs *)(change->now != NULL ? change->now : change->before);
+    if (configs->type == IMAGE_RESOURCE_TOPIC)
+        node_topic_configured(node, configs->resource);
+    else if (configs->type == IMAGE_RESOURCE_BROKER)
+        node_broker_configured(node);
+}
+
+/* ---- ApiVersions ----------------------------------------------------------------------------- */
+
+static void versions_features(struct node *node,
+                              struct request *request,
+                              struct api_versions_response *out)
+{
+    uint32_t count;
+    const struct image_range *ranges = cluster_features(&count);
+    uint32_t finalized = image_count(node->image, IMAGE_FEATURE);
+    out->supported_features.items =
+        request_array(request, count, sizeof(*out->supported_features.items));
+    out->finalized_features.items =
+        request_array(request, finalized + 1, sizeof(*out->finalized_features.items));
+    if (out->supported_features.items == NULL || out->finalized_features.items == NULL) return;
+    for (uint32_t i = 0; i < count; i++) {
+        if (request->version < 4 && ranges[i].min == 0)
+            continue; /* Older readers stumble over a zero. */
+        struct api_versions_response_supported_feature_key *item =
+            &out->supported_features.items[out->supported_features.count++];
+        wire_struct_defaults(&wire_api_versions_response_supported_feature_key_shape, item);
+        item->name = ranges[i].name;
+        item->min_version = ranges[i].min;
+        item->max_version = ranges[i].max;
+    }
+    for (const struct image_object *object = NULL;
+         (object = image_next(node->image, IMAGE_FEATURE, object)) != NULL;) {
+        const struct image_feature *feature = (const struct image_feature *)object;
+        struct api_versions_response_finalized_feature_key *item =
+            &out->finalized_features.items[out->finalized_features.count++];
+        wire_struct_defaults(&wire_api_versions_response_finalized_feature_key_shape, item);
+        item->name = feature->name;
+        item->max_version_level = item->min_version_level = feature->level;
+    }
+    out->finalized_features_epoch = node->image_offset - 1;
+}
+
+static int16_t node_api_versions(struct shard *shard, struct request *request, void *response)
+{
+    const struct api_versions_request *in = request->message;
+    struct node *node = node_of(shard);
+    if (request->version >= 5 && (!in->cluster_id.null || in->node_id != -1)) {
+        if (in->cluster_id.null || in->node_id == -1) return KAFKA_INVALID_REQUEST;
+        if (!view_equal(in->cluster_id, node_cluster_id(node)) ||
+            in->node_id != node->options.node_id)
+            return KAFKA_REBOOTSTRAP_REQUIRED;
+    }
+    if (request->version >= 3) versions_features(node, request, response);
+    return KAFKA_NONE;
+}
+
+/* ---- the shard ------------------------------------------------------------------------------- */
+
+/* What this turn gathered: steps of the controller, fetches that were woken, then the logs' writes.
+ */
+static void node_turn_end(struct shard *shard)
+{
+    struct node *node = node_of(shard);
+    int64_t next = INT64_MAX;
+    if (node->controller != NULL) next = controller_turn(node);
+    if (node->lifecycle != NULL) lifecycle_image_moved(node);
+    fetch_turn_end(node);
+    int64_t logs_next = logs_turn(node->logs);
+    node->next_ms = MIN(next, logs_next);
+}
+
+static int node_shard(struct node *node)
+{
+    struct shard_options options = {
+        .io = node->io,
+        .say = node->say,
+        .index = 0,
+        .count = 1,
+        .peers = &node->shard,
+        .handlers = broker_handlers,
+        .handler_count = broker_handler_count,
+        .settings =
+            {
+                       .request_max_bytes =
+                    (uint32_t)broker_setting_number(node, "socket.request.max.bytes"),
+                       .connections_max = (uint32_t)broker_setting_number(node, "max.connections"),
+                       .connections_per_ip =
+                    (uint32_t)broker_setting_number(node, "max.connections.per.ip"),
+                       .idle_ms = broker_setting_number(node, "connections.max.idle.ms"),
+                       .receive_budget_bytes =
+                    (uint64_t)MAX(broker_setting_number(node, "queued.max.request.bytes"), 0),
+                       },
+        .hooks = {.node = node, .turn_end = node_turn_end,   .api_versions = node_api_versions                  },
+    };
+    return shard_open(&options, &node->shard);
+}
+
+static int node_listen_one(struct node *node, uint32_t i)
+{
+    const struct node_listener *in = &node->options.listeners[i];
+    struct io_address addresses[2];
+    uint32_t count = 0;
+    memset(addresses, 0, sizeof(addresses));
+    if (node->options.loopback) {
+        (void)snprintf(addresses[count].host, sizeof(addresses[0].host), "127.0.0.1");
+        addresses[count++].port = in->port;
+        (void)snprintf(addresses[count].host, sizeof(addresses[0].host), "::1");
+        addresses[count++].port = in->port;
+    } else {
+        const char *host = in->host[0] == '\0'                  ? "::"
+                           : strcmp(in->host, "localhost") == 0 ? "127.0.0.1"
+                                                                : in->host;
+        (void)snprintf(addresses[count].host, sizeof(addresses[0].host), "%.63s", host);
+        addresses[count++].port = in->port;
+    }
+    struct listener_options options = {
+        .name = view_of_string(in->name),
+        .protocol = (enum listener_protocol)in->protocol,
+        .kind = in->controller ? WIRE_CONTROLLER : WIRE_BROKER,
+        .inter_broker = in->inter_broker,
+        .connections_max = INT32_MAX,
+        .addresses = addresses,
+        .address_count = count,
+    };
+    int result = shard_listen(node->shard, &options, &node->listeners[i]);
+    if (result != 0)
+        say(node->say, SAY_ERROR, "node",
+            "could not listen on %s:%u for %s: error %d; is another server there?",
+            addresses[0].host, in->port, in->name, -result);
+    return result;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+uint32_t node_turn(struct node *node, int64_t until_ms)
+{
+    return shard_turn(node->shard, MIN(until_ms, node->next_ms));
+}
+
+static int node_become_ready(struct node *node)
+{
+    int64_t limit_ms = io_now_ms(node->io) + NODE_READY_MS;
+    if (!lifecycle_start(node)) return -ENOMEM;
+    while (node_not_ready(node) != NULL) {
+        if (io_now_ms(node->io) >= limit_ms) {
+            say(node->say, SAY_ERROR, "node", "not ready after %d s: %s", NODE_READY_MS / 1000,
+                node_not_ready(node));
+            return -ETIMEDOUT;
+        }
+        node_turn(node, limit_ms);
+    }
+    return 0;
+}
+
+static int node_open_parts(struct node *node)
+{
+    int result = node_directories(node);
+    if (result == 0) result = node_logs(node);
+    if (result == 0) result = node_shard(node);
+    if (result == 0) result = controller_open(node);
+    for (uint32_t i = 0; result == 0 && i < node->options.listener_count; i++)
+        result = node_listen_one(node, i);
+    return result == 0 ? node_become_ready(node) : result;
+}
+
+int node_open(const struct node_options *options, struct node **out)
+{
+    struct mem *mem = io_mem(options->io);
+    struct node *node = mem_get(mem, sizeof(*node));
+    if (node == NULL) return -ENOMEM;
+    node->options = *options;
+    node->io = options->io;
+    node->mem = mem;
+    node->say = options->say;
+    node->broker_epoch = -1;
+    node->next_ms = INT64_MAX;
+    list_init(&node->producer_id_waits);
+    list_init(&node->fetches_due);
+    list_init(&node->creating);
+    node->image = image_new(mem, io_random(node->io, IO_RANDOM_HASH));
+    replicas_init(node);
+    int result = node->image == NULL ? -ENOMEM : 0;
+    if (result == 0) {
+        fetch_sessions_init(
+            &node->sessions, mem,
+            (uint32_t)broker_setting_number(node, "max.incremental.fetch.session.cache.slots"),
+            io_random(node->io, IO_RANDOM_HASH));
+        node->image_watch.changed = node_image_changed;
+        image_watch_add(node->image, &node->image_watch);
+        result = node_open_parts(node);
+    }
+    if (result != 0) {
+        node_close(node);
+        return result;
+    }
+    *out = node;
+    return 0;
+}
+
+void node_stop(struct node *node)
+{
+    node->stopping = true;
+    io_wake(node->io);
+}
+
+void node_run(struct node *node)
+{
+    while (!node->stopping)
+        node_turn(node, INT64_MAX);
+}
+
+/* Requests in process get their answers, for a while; then the logs run out. */
+static void node_drain(struct node *node)
+{
+    int64_t limit_ms = io_now_ms(node->io) + NODE_DRAIN_MS;
+    shard_unlisten(node->shard);
+    while (shard_request_count(node->shard) > 0 && io_now_ms(node->io) < limit_ms) {
+        node_turn(node, io_now_ms(node->io) + 10);
+        if (shard_request_count(node->shard) == 0) break;
+        limit_ms = MIN(limit_ms, io_now_ms(node->io) + 200); /* Long polls are not waited for. */
+    }
+}
+
+struct node *node_close(struct node *node)
+{
+    if (node == NULL) return NULL;
+    if (node->shard != NULL && node->logs != NULL && node->controller != NULL) node_drain(node);
+    if (node->shard != NULL) node->shard = shard_close(node->shard);
+    if (node->controller != NULL) controller_close(node);
+    lifecycle_stop(node);
+    replicas_free(node);
+    if (node->logs != NULL) {
+        logs_stop(node->logs);
+        while (!logs_idle(node->logs))
+            io_turn(node->io, logs_turn(node->logs));
+        logs_close(node->logs, node->broker_epoch);
+    }
+    fetch_sessions_free(&node->sessions);
+    image_free(node->image);
+    return mem_put(node->mem, node, sizeof(*node));
+}
+
+void node_address(const struct node *node, struct io_address *out)
+{
+    *out = (struct io_address){0};
+    for (uint32_t i = 0; i < node->options.listener_count; i++) {
+        if (node->options.listeners[i].controller || node->listeners[i] == NULL) continue;
+        *out = node->listeners[i]->bound[0];
+        return;
+    }
+}
+
+const char *node_not_ready(const struct node *node)
+{
+    const char *missing = controller_not_ready(node);
+    return missing != NULL ? missing : lifecycle_not_ready(node);
+}
+
+struct view node_cluster_id(const struct node *node)
+{
+    return view_of_string(node->cluster_id);
+}

@@ -1,0 +1,265 @@
+/* replica.c - see replica.h. */
+#include "broker/replica.h"
+
+#include "broker/broker.h"
+
+static struct replica_key replica_key_of(struct uuid topic_id, int32_t partition)
+{
+    struct replica_key key;
+    memcpy(key.bytes, topic_id.bytes, sizeof(topic_id.bytes));
+    memcpy(key.bytes + sizeof(topic_id.bytes), &partition, sizeof(partition));
+    return key;
+}
+
+void replicas_init(struct node *node)
+{
+    map_init(&node->replicas.by_id, node->mem, io_random(node->io, IO_RANDOM_HASH));
+    list_init(&node->replicas.all);
+}
+
+static void replica_ends(const struct replica *replica, struct partition_ends *ends)
+{
+    ends->start = log_start(replica->log);
+    ends->assigned = log_end_assigned(replica->log);
+    ends->written = log_end_written(replica->log);
+    ends->durable = log_end_durable(replica->log);
+}
+
+static void replica_wake(struct replica *replica, int events)
+{
+    /* A wait that is woken may end its request, which may take other waits off: walk a copy of the
+     * list, so that each is told once and new ones wait for the next time. */
+    struct list told;
+    list_init(&told);
+    if (list_empty(&replica->waits)) return;
+    list_add_before(&replica->waits, &told);
+    list_remove(&replica->waits);
+    struct list *node;
+    while ((node = told.next) != &told) {
+        list_remove(node);
+        list_append(&replica->waits, node);
+        struct replica_wait *wait = container_of(node, struct replica_wait, link);
+        wait->wake(wait, replica, events);
+    }
+}
+
+static int32_t replica_min_insync(const struct replica *replica)
+{
+    return (int32_t)topic_setting_number(replica->node, log_topic(replica->log),
+                                         "min.insync.replicas");
+}
+
+void replica_moved(struct replica *replica, int events)
+{
+    if (replica->began && partition_role(replica->state) == PARTITION_LEADER) {
+        struct partition_ends ends;
+        replica_ends(replica, &ends);
+        if (partition_local_end(replica->state, &ends, replica_min_insync(replica)))
+            log_set_high_watermark(replica->log, partition_high_watermark(replica->state));
+    }
+    replica_wake(replica, events);
+}
+
+static void replica_log_moved(struct log_watch *watch, struct log *log, int events)
+{
+    struct replica *replica = container_of(watch, struct replica, watch);
+    (void)log;
+    int result = events & LOG_EVENT_READY ? replica_open(replica) : LOG_OK; /* Takes its role. */
+    (void)result;
+    replica_moved(replica, events);
+}
+
+struct replica *replica_find(const struct node *node, struct uuid topic_id, int32_t partition)
+{
+    struct replica_key key = replica_key_of(topic_id, partition);
+    struct map_node *found = map_find(&node->replicas.by_id, view_of(key.bytes, sizeof(key.bytes)));
+    return found == NULL ? NULL : container_of(found, struct replica, by_id);
+}
+
+static void replica_free(struct replica *replica)
+{
+    struct node *node = replica->node;
+    assert(list_empty(&replica->waits));
+    map_remove(&node->replicas.by_id, &replica->by_id);
+    list_remove(&replica->link);
+    if (replica->log != NULL) log_watch_remove(&replica->watch);
+    partition_free(replica->state);
+    mem_put(node->mem, replica, sizeof(*replica));
+}
+
+void replicas_free(struct node *node)
+{
+    list_foreach (link, &node->replicas.all)
+        replica_free(container_of(link, struct replica, link));
+    map_free(&node->replicas.by_id);
+}
+
+static void replica_attach(struct replica *replica, const struct image_topic *topic, bool is_new)
+{
+    struct node *node = replica->node;
+    struct log_config config;
+    topic_log_config(node, topic->name, &config);
+    struct logs_replica want = {
+        .topic = topic->name,
+        .partition = replica->partition,
+        .topic_id = topic->id,
+        .config = &config,
+        .directory = LOG_DIRECTORY_ANY,
+        .is_new = is_new,
+    };
+    replica->log_error = logs_replica(node->logs, &want, &replica->log);
+    if (replica->log_error != LOG_OK) {
+        replica->log = NULL;
+        char name[TOPIC_NAME_MAX + 8];
+        say(node->say, SAY_ERROR, "log",
+            "partition %s-%d is not usable here: its log directory is offline or its folder is gone",
+            say_bytes(topic->name, name, sizeof(name)), replica->partition);
+        return;
+    }
+    replica->watch.moved = replica_log_moved;
+    log_watch_add(replica->log, &replica->watch);
+}
+
+static struct replica *replica_make(struct node *node,
+                                    const struct image_topic *topic,
+                                    int32_t partition,
+                                    bool is_new)
+{
+    struct replica *replica = mem_get(node->mem, sizeof(*replica));
+    struct partition_options options = {
+        .node_id = node->options.node_id,
+        .replica_lag_ms = broker_setting_number(node, "replica.lag.time.max.ms"),
+        .count_written = node->options.ack_replicated,
+    };
+    if (replica == NULL) return NULL;
+    *replica = (struct replica){.node = node, .topic_id = topic->id, .partition = partition};
+    replica->key = replica_key_of(topic->id, partition);
+    replica->by_id.key = view_of(replica->key.bytes, sizeof(replica->key.bytes));
+    list_init(&replica->waits);
+    list_init(&replica->watch.link);
+    replica->state = partition_new(node->mem, &options);
+    if (replica->state == NULL || !map_insert(&node->replicas.by_id, &replica->by_id)) {
+        partition_free(replica->state);
+        return mem_put(node->mem, replica, sizeof(*replica));
+    }
+    list_append(&node->replicas.all, &replica->link);
+    replica_attach(replica, topic, is_new);
+    return replica;
+}
+
+static void replica_delete(struct replica *replica)
+{
+    struct log *log = replica->log;
+    replica_wake(replica, LOG_EVENT_FAILED);
+    list_foreach (link, &replica->waits)
+        list_remove(link);
+    if (log != NULL) log_watch_remove(&replica->watch);
+    replica->log = NULL;
+    if (log != NULL) logs_delete(replica->node->logs, log, NULL);
+    replica_free(replica);
+}
+
+/* The image's word on our part. Without an open log the ends are not known: it is taken when the
+ * log is first used (replica_open). */
+static void replica_lead(struct replica *replica)
+{
+    struct node *node = replica->node;
+    const struct image_topic *topic = image_topic_by_id(node->image, replica->topic_id);
+    const struct image_partition *state =
+        topic == NULL ? NULL : image_partition(topic, replica->partition);
+    if (state == NULL || replica->log == NULL) return;
+    struct partition_ends ends;
+    replica_ends(replica, &ends);
+    enum partition_change change = partition_follow(
+        replica->state, state, &ends, log_high_watermark(replica->log), io_now_ms(node->io));
+    if (change == PARTITION_NEW_EPOCH || !replica->began) {
+        if (partition_role(replica->state) == PARTITION_LEADER)
+            replica->began =
+                log_epoch_begin(replica->log, partition_leader_epoch(replica->state)) == LOG_OK;
+        replica_moved(replica, 0);
+    }
+}
+
+int replica_open(struct replica *replica)
+{
+    if (replica->log == NULL) return replica->log_error;
+    int result = log_open(replica->log);
+    if (result == LOG_OK && !replica->began) replica_lead(replica);
+    return result;
+}
+
+void replicas_follow(struct node *node, const struct image_change *change)
+{
+    if (change->kind != IMAGE_PARTITION) return;
+    const struct image_partition *now = NULL;
+    if (change->now != NULL) now = container_of(change->now, const struct image_partition, object);
+    struct replica *replica = replica_find(node, change->topic->id, change->partition);
+    bool ours =
+        now != NULL && image_ids_have(image_list(now, IMAGE_REPLICAS), node->options.node_id);
+    if (!ours) {
+        if (replica != NULL) replica_delete(replica);
+        return;
+    }
+    if (replica == NULL) {
+        /* A partition that the log has just created (leader epoch 0) may be without files. */
+        bool is_new = now->leader_epoch == 0 && node->broker_epoch >= 0;
+        if (replica_make(node, change->topic, change->partition, is_new) == NULL)
+            say(node->say, SAY_ERROR, "log", "no memory for a replica");
+        return;
+    }
+    if (replica->began) replica_lead(replica);
+}
+
+int16_t replica_leader(struct node *node,
+                       const struct image_topic *topic,
+                       int32_t partition,
+                       int32_t epoch,
+                       struct replica **out)
+{
+    const struct image_partition *state = image_partition(topic, partition);
+    if (state == NULL) return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
+    *out = replica_find(node, topic->id, partition);
+    if (*out == NULL) return KAFKA_NOT_LEADER_OR_FOLLOWER;
+    if ((*out)->log == NULL) return KAFKA_KAFKA_STORAGE_ERROR;
+    if ((*out)->began) return partition_check_leader((*out)->state, epoch);
+    if (state->leader != node->options.node_id) return KAFKA_NOT_LEADER_OR_FOLLOWER;
+    if (epoch >= 0 && epoch < state->leader_epoch) return KAFKA_FENCED_LEADER_EPOCH;
+    if (epoch > state->leader_epoch) return KAFKA_UNKNOWN_LEADER_EPOCH;
+    return KAFKA_NONE;
+}
+
+int16_t replica_error(int log_result)
+{
+    switch (log_result) {
+    case LOG_OK:
+    case LOG_DUPLICATE: return KAFKA_NONE;
+    case LOG_E_INVALID: return KAFKA_INVALID_RECORD;
+    case LOG_E_SEGMENT: return KAFKA_RECORD_LIST_TOO_LARGE;
+    case LOG_E_SEQUENCE: return KAFKA_OUT_OF_ORDER_SEQUENCE_NUMBER;
+    case LOG_E_FENCED: return KAFKA_INVALID_PRODUCER_EPOCH;
+    case LOG_E_TXN_STATE: return KAFKA_INVALID_TXN_STATE;
+    case LOG_E_COORDINATOR_FENCED: return KAFKA_TRANSACTION_COORDINATOR_FENCED;
+    case LOG_E_OUT_OF_RANGE: return KAFKA_OFFSET_OUT_OF_RANGE;
+    case LOG_E_DELETED: return KAFKA_NOT_LEADER_OR_FOLLOWER;
+    case LOG_E_FULL:
+    case LOG_E_DAMAGED: return KAFKA_KAFKA_STORAGE_ERROR;
+    case LOG_E_BUSY:
+    case LOG_E_MEMORY: return KAFKA_NOT_ENOUGH_REPLICAS; /* Retriable for every client. */
+    default: return log_result < 0 ? KAFKA_KAFKA_STORAGE_ERROR : KAFKA_UNKNOWN_SERVER_ERROR;
+    }
+}
+
+void replica_wait_on(struct replica *replica, struct replica_wait *wait)
+{
+    list_append(&replica->waits, &wait->link);
+}
+
+void replica_wait_end(struct replica_wait *wait)
+{
+    list_remove(&wait->link);
+}
+
+int64_t replica_high_watermark(const struct replica *replica)
+{
+    return log_high_watermark(replica->log);
+}

@@ -1,0 +1,80 @@
+/* replica.h - the partitions that this node holds a replica of, and what waits on them.
+ *
+ * A replica joins a partition's log with its part in the partition (leader, ISR, high watermark).
+ * It follows the metadata image: made when the image places it here, led when the image says so,
+ * deleted with its topic. A request that must wait embeds one `struct replica_wait` for each
+ * replica and is told when something moved there.
+ *
+ * Memory: the node's. Thread: the shard's. */
+#pragma once
+
+#include "core/partition.h"
+#include "log/log_manager.h"
+
+struct node;
+struct replica;
+
+struct replica_key {
+    uint8_t bytes[20]; /* Topic id, partition. */
+};
+
+struct replica_wait {
+    struct list link; /* On itself: waits on nothing. */
+    /* Something moved; `events` is a set of log_event, or 0 for a change of leadership or high
+     * watermark. It may take itself off, end its request, and wait anew. */
+    void (*wake)(struct replica_wait *wait, struct replica *replica, int events);
+};
+
+struct replica {
+    struct map_node by_id;
+    struct replica_key key;
+    struct node *node;
+    struct uuid topic_id;
+    int32_t partition;
+    struct log *log; /* NULL: its directory is offline, or it is lost. */
+    int log_error;   /* Then: a result of logs_replica(). */
+    struct partition *state;
+    struct log_watch watch;
+    struct list waits;
+    struct list link; /* In the order of their making. */
+    bool began;       /* The log knows the leader epoch. */
+};
+
+struct replicas {
+    struct map by_id;
+    struct list all;
+};
+
+void replicas_init(struct node *node);
+void replicas_free(struct node *node);
+
+/* By topic id and index; NULL: not here. O(1). */
+struct replica *replica_find(const struct node *node, struct uuid topic_id, int32_t partition);
+
+/* The image has changed: make, lead, or delete. */
+void replicas_follow(struct node *node, const struct image_change *change);
+
+/* Kafka's error for a request that needs the leader of a partition (log.md 8.4 L2-L3, 10.3):
+ * `epoch` the client's current leader epoch or -1. On NONE `*out` is the replica. */
+MUST_USE int16_t replica_leader(struct node *node,
+                                const struct image_topic *topic,
+                                int32_t partition,
+                                int32_t epoch,
+                                struct replica **out);
+
+/* Make the log usable for its leader: LOG_OK, LOG_LATER (wait for LOG_EVENT_READY), or a failure.
+ * The first time it also tells the log its leader epoch. */
+MUST_USE int replica_open(struct replica *replica);
+
+/* The error code of a log's failure (what is no outcome of its own in the caller). */
+int16_t replica_error(int log_result);
+
+/* Wait on the replica; be told by `wake`. The wait must not be on a list. */
+void replica_wait_on(struct replica *replica, struct replica_wait *wait);
+void replica_wait_end(struct replica_wait *wait);
+
+/* The log's ends have been asked to move by the caller (append, configure): recompute the high
+ * watermark and wake who waits. */
+void replica_moved(struct replica *replica, int events);
+
+int64_t replica_high_watermark(const struct replica *replica);
