@@ -1,0 +1,195 @@
+/* describe_configs.c - DescribeConfigs: every setting with its value, where it comes from, and why
+ * (log.md 25.5). The table of settings is schema/configs.json; values are core/cluster's. */
+#include "broker/broker.h"
+#include "core/config.h"
+#include "gen/describe_configs_request.h"
+#include "gen/describe_configs_response.h"
+
+struct describing {
+    struct request *request;
+    const struct describe_configs_request_describe_configs_resource *in;
+    struct cluster_config_context context;
+    enum config_scope scope;
+    struct view topic; /* Null for the broker's own. */
+    struct describe_configs_response_describe_configs_result *out;
+};
+
+static bool wanted(const struct describing *d, struct view name)
+{
+    if (d->in->configuration_keys.count <= 0) return true;
+    for (int32_t i = 0; i < d->in->configuration_keys.count; i++)
+        if (view_equal(d->in->configuration_keys.items[i], name)) return true;
+    return false;
+}
+
+static void add_synonym(struct describe_configs_response_describe_configs_resource_result *out,
+                        struct view name,
+                        struct view value,
+                        int8_t source)
+{
+    struct describe_configs_response_describe_configs_synonym *synonym =
+        &out->synonyms.items[out->synonyms.count++];
+    wire_struct_defaults(&wire_describe_configs_response_describe_configs_synonym_shape, synonym);
+    synonym->name = name;
+    synonym->value = value;
+    synonym->source = source;
+}
+
+/* A setting's sources from the nearest to the default, each under its own name. */
+static void add_synonyms(struct describing *d,
+                         const struct config_def *def,
+                         bool sensitive,
+                         struct describe_configs_response_describe_configs_resource_result *out)
+{
+    const struct describe_configs_request *in = d->request->message;
+    if (!in->include_synonyms) return;
+    out->synonyms.items = request_array(d->request, 12, sizeof(*out->synonyms.items));
+    if (out->synonyms.items == NULL) return;
+    struct view name = view_of_string(def->name);
+    const struct image *image = d->context.image;
+    if (!d->topic.null) {
+        struct view own = image_config(image_configs(image, IMAGE_RESOURCE_TOPIC, d->topic), name);
+        if (!own.null) add_synonym(out, name, own, CLUSTER_SOURCE_TOPIC);
+    }
+    const char *const single[] = {def->name, NULL};
+    for (const char *const *synonym = def->synonyms != NULL ? def->synonyms : single;
+         *synonym != NULL && out->synonyms.count < 10; synonym++) {
+        struct view broker_name = view_of_string(*synonym);
+        struct view given = d->context.static_config(d->context.static_context, broker_name);
+        if (!given.null)
+            add_synonym(out, broker_name, sensitive ? VIEW_NULL : given, CLUSTER_SOURCE_STATIC);
+    }
+    if (def->default_text != NULL)
+        add_synonym(out, def->synonyms != NULL ? view_of_string(def->synonyms[0]) : name,
+                    view_of_string(def->default_text), CLUSTER_SOURCE_DEFAULT);
+}
+
+static void describe_one(struct describing *d,
+                         const struct config_def *def,
+                         struct describe_configs_response_describe_configs_resource_result *out)
+{
+    const struct describe_configs_request *in = d->request->message;
+    struct cluster_config_value value = cluster_config_value(&d->context, d->topic, def);
+    wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
+                         out);
+    out->is_sensitive = def->type == CONFIG_PASSWORD;
+    out->name = view_of_string(def->name);
+    out->value = out->is_sensitive ? VIEW_NULL : value.value;
+    out->config_source = (int8_t)value.source;
+    out->read_only = d->scope == CONFIG_BROKER && def->dynamic == CONFIG_READ_ONLY;
+    out->config_type = (int8_t)def->type;
+    if (in->include_documentation) out->documentation = view_of_string(def->meaning);
+    add_synonyms(d, def, out->is_sensitive, out);
+}
+
+static bool describe_all(struct describing *d)
+{
+    uint32_t count;
+    const struct config_def *defs = config_all(d->scope, &count);
+    d->out->configs.items = request_array(d->request, count, sizeof(*d->out->configs.items));
+    if (d->out->configs.items == NULL) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!defs[i].internal && wanted(d, view_of_string(defs[i].name)))
+            describe_one(d, &defs[i], &d->out->configs.items[d->out->configs.count++]);
+    return true;
+}
+
+/* The cluster-wide dynamic values alone. */
+static bool describe_defaults(struct describing *d)
+{
+    const struct image_configs *configs =
+        image_configs(d->context.image, IMAGE_RESOURCE_BROKER, VIEW_EMPTY);
+    if (configs == NULL) return true;
+    d->out->configs.items =
+        request_array(d->request, configs->count, sizeof(*d->out->configs.items));
+    if (d->out->configs.items == NULL) return false;
+    for (uint32_t i = 0; i < configs->count; i++) {
+        const struct config_def *def = config_find(CONFIG_BROKER, configs->items[i].name);
+        if (!wanted(d, configs->items[i].name)) continue;
+        struct describe_configs_response_describe_configs_resource_result *out =
+            &d->out->configs.items[d->out->configs.count++];
+        wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
+                             out);
+        out->is_sensitive = def == NULL || def->type == CONFIG_PASSWORD;
+        out->name = configs->items[i].name;
+        out->value = out->is_sensitive ? VIEW_NULL : configs->items[i].value;
+        out->config_source = CLUSTER_SOURCE_BROKER_DEFAULT;
+        if (def != NULL) out->config_type = (int8_t)def->type;
+    }
+    return true;
+}
+
+static int16_t check_topic(struct describing *d)
+{
+    struct node *node = node_of(d->request->shard);
+    if (!auth_allows(d->request, AUTH_DESCRIBE_CONFIGS, AUTH_TOPIC, d->in->resource_name))
+        return KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    if (!topic_name_valid(d->in->resource_name)) return KAFKA_INVALID_TOPIC_EXCEPTION;
+    if (image_topic(node->image, d->in->resource_name) == NULL)
+        return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
+    d->scope = CONFIG_TOPIC;
+    d->topic = d->in->resource_name;
+    return KAFKA_NONE;
+}
+
+static int16_t check_broker(struct describing *d)
+{
+    int64_t id = -1;
+    if (!auth_allows(d->request, AUTH_DESCRIBE_CONFIGS, AUTH_CLUSTER, VIEW("kafka-cluster")))
+        return KAFKA_CLUSTER_AUTHORIZATION_FAILED;
+    d->scope = CONFIG_BROKER;
+    if (d->in->resource_name.size == 0) return KAFKA_NONE;
+    bool number = config_parse_int64(d->in->resource_name, &id);
+    return number && id == node_of(d->request->shard)->options.node_id ? KAFKA_NONE
+                                                                       : KAFKA_INVALID_REQUEST;
+}
+
+static bool describe_resource(struct describing *d)
+{
+    bool made = true;
+    wire_struct_defaults(&wire_describe_configs_response_describe_configs_result_shape, d->out);
+    d->topic = VIEW_NULL;
+    d->out->resource_type = d->in->resource_type;
+    d->out->resource_name = d->in->resource_name;
+    if (d->in->resource_type == IMAGE_RESOURCE_TOPIC)
+        d->out->error_code = check_topic(d);
+    else if (d->in->resource_type == IMAGE_RESOURCE_BROKER)
+        d->out->error_code = check_broker(d);
+    else
+        d->out->error_code = KAFKA_INVALID_REQUEST;
+    if (d->out->error_code == KAFKA_NONE) {
+        bool defaults =
+            d->in->resource_type == IMAGE_RESOURCE_BROKER && d->in->resource_name.size == 0;
+        made = defaults ? describe_defaults(d) : describe_all(d);
+    } else {
+        request_error(d->request, d->out->error_code);
+        d->out->error_message =
+            request_text(d->request, "the configuration of this resource cannot be described");
+    }
+    return made;
+}
+
+void handle_describe_configs(struct shard *shard, struct request *request)
+{
+    const struct describe_configs_request *in = request->message;
+    struct node *node = node_of(shard);
+    struct describe_configs_response *out = request_response(request);
+    if (out != NULL)
+        out->results.items = request_array(request, (size_t)MAX(in->resources.count, 1),
+                                           sizeof(*out->results.items));
+    bool made = out != NULL && out->results.items != NULL;
+    for (int32_t i = 0; made && i < in->resources.count; i++) {
+        struct describing d = {
+            .request = request,
+            .in = &in->resources.items[i],
+            .context = {node->image, node->options.node_id, node->options.setting,
+                        node->options.setting_context},
+            .out = &out->results.items[out->results.count++],
+        };
+        made = describe_resource(&d);
+    }
+    if (made)
+        request_reply(request, out);
+    else
+        request_close(request, "no memory for an answer");
+}
