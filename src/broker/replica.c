@@ -192,7 +192,7 @@ void replicas_follow(struct node *node, const struct image_change *change)
 {
     if (change->kind != IMAGE_PARTITION) return;
     const struct image_partition *now = NULL;
-    if (change->now != NULL) now = container_of(change->now, const struct image_partition, object);
+    if (change->now != NULL) now = (const struct image_partition *)change->now;
     struct replica *replica = replica_find(node, change->topic->id, change->partition);
     bool ours =
         now != NULL && image_ids_have(image_list(now, IMAGE_REPLICAS), node->options.node_id);
