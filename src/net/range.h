@@ -1,12 +1,13 @@
-/* range.h - bytes of a reply that are not copied: a part of a file, or memory that is held.
+/* range.h - bytes of an answer that are not copied: a part of a file, or memory that is held.
  *
- * A `records` field of a response is made external by net_range_view(first): its value is the bytes
- * of the ranges from `first` on, linked by `next`. Ranges lie in the request's arena, which lives
- * until the reply is sent. `release` is called exactly once for each range of a reply given to
- * request_reply, when its bytes are sent or never will be: that is where a file reference or a
- * buffer is dropped. */
+ * A `records` field of a response is made external by request_ranges(request, first): its value is
+ * the bytes of the ranges from `first` on, linked by `next`. Ranges lie in the request's arena (or
+ * in something else that lives as long), which lives until the answer is sent. `release` is called
+ * exactly once for each: when its bytes are sent, or never will be, whatever becomes of the request
+ * or its connection. That is where a file reference or a buffer is dropped. */
 #pragma once
 
+#include "base/list.h"
 #include "base/view.h"
 #include "io/io.h"
 
@@ -18,14 +19,5 @@ struct net_range {
     uint32_t size_bytes;
     void (*release)(struct net_range *range); /* NULL: nothing to release. */
     void *context;                            /* For `release`. */
+    struct list link;                         /* net's: the request's ranges. */
 };
-
-/* The value of a bytes or records field whose bytes are these ranges'. NULL: the empty value. */
-static inline struct view net_range_view(const struct net_range *first)
-{
-    uint64_t size = 0;
-    for (const struct net_range *range = first; range != NULL; range = range->next)
-        size += range->size_bytes;
-    assert(size <= INT32_MAX);
-    return (struct view){(const uint8_t *)first, (uint32_t)size, false, first != NULL};
-}

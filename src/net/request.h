@@ -24,6 +24,7 @@
 #include "wire/wire.h"
 
 struct connection;
+struct net_range;
 struct listener;
 struct shard;
 
@@ -59,6 +60,7 @@ struct request {
     uint8_t state;       /* enum request_state */
     bool errors_counted; /* request_error was called. */
     int64_t throttle_ms; /* Mute the connection for so long after the answer. */
+    struct list ranges;  /* of struct net_range, not released yet */
     struct list answer;  /* Encoded output that waits for its turn. */
 };
 
@@ -90,3 +92,8 @@ void request_throttle(struct request *request, int64_t throttle_ms);
 /* A zeroed struct of the response, with the schema's defaults, in the arena; NULL: no memory (then
  * request_close(request, "no memory") is right). */
 MUST_USE void *request_response(struct request *request);
+
+/* The value of a bytes or records field of this request's response: the bytes of these ranges, from
+ * `first` on (NULL: the empty value). From here on the ranges are the request's: each is released
+ * once, even if the value is not used. Once per range. */
+struct view request_ranges(struct request *request, struct net_range *first);

@@ -1,0 +1,181 @@
+/* inside.h - what the files of net/ share and nobody else sees. */
+#pragma once
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "net/connection.h"
+#include "net/range.h"
+#include "net/request.h"
+#include "net/shard.h"
+
+#define SHARD_HANDLERS_MAX 128 /* API keys are below. */
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+/* One piece of a connection's output: bytes, or a range of a file. A chunk is a piece with its own
+ * memory behind it, filled by several answers; other pieces lie in the arena of their request. */
+struct output_piece {
+    struct list link;
+    const uint8_t *bytes; /* What is left to send, if `file` is NULL. */
+    struct io_file *file;
+    uint64_t offset;
+    uint32_t size_bytes;     /* Left to send. */
+    uint32_t room_bytes;     /* Of a chunk: what it may hold behind the struct. 0: no chunk. */
+    struct net_range *range; /* Released when it is sent. */
+    struct request *request; /* Freed when it is sent: the last piece of an answer. */
+};
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+struct connection {
+    struct list link;   /* In the shard's list of all, or of those to bury. */
+    struct list flush;  /* In the list of those with output that was not tried yet. */
+    struct list resume; /* In the list of those whose staged bytes may be handled now. */
+    struct list held;   /* In the list of those whose bytes hold the horizon, by `held_ms`. */
+    struct shard *shard;
+    struct listener *listener;
+    struct net_peer *peer_count;
+    struct io_stream *stream;
+    int want;      /* What the seam was asked for: a set of enum io_ready. */
+    uint8_t holds; /* Why its bytes wait: a set of enum connection_hold. */
+    bool closed;
+    bool write_blocked; /* The stream took less than all: told when it is writable. */
+
+    /* In. `in` is NULL when no byte is pending. Bytes [in_at, in_end) are not handled yet. */
+    struct buf *in;
+    uint32_t in_at;
+    uint32_t in_end;
+    int64_t read_ms;        /* When the last bytes were received. */
+    int64_t held_ms;        /* When the bytes that wait had arrived at the latest. */
+    int64_t frame_start_ms; /* When the first byte of the frame that is not whole came. */
+    int64_t active_ms;      /* When bytes moved last, in or out. */
+
+    struct list requests; /* In process or answered out of turn, in the order of arrival. */
+    uint32_t request_count;
+    uint32_t produce_count; /* Of these. */
+
+    struct list output; /* of struct output_piece */
+    uint64_t output_bytes;
+
+    int64_t muted_until_ms;
+    struct shard_timer unmute;
+    struct shard_timer idle;
+    struct io_address peer;
+    struct io_address local;
+    struct connection_software *software; /* NULL until it told. */
+};
+
+struct connection_software {
+    uint8_t name_size;
+    uint8_t version_size;
+    char name[NET_SOFTWARE_BYTES];
+    char version[NET_SOFTWARE_BYTES];
+};
+
+/* Connections of one client address. */
+struct net_peer {
+    struct map_node node;
+    char host[sizeof(((struct io_address *)0)->host)];
+    uint32_t count;
+};
+
+/* ---- the shard ------------------------------------------------------------------------------- */
+
+struct shard_listener {
+    struct list link;
+    struct listener listener;
+};
+
+enum net_limited {
+    NET_LIMITED_CLOSED, /* Connections closed for what they sent. */
+    NET_LIMITED_REFUSED,
+    NET_LIMITED_SLOW,
+    NET_LIMITED_COUNT
+};
+
+struct shard_state {
+    struct shard_settings settings;
+    struct shard_hooks hooks;
+    const struct net_handler *handlers[SHARD_HANDLERS_MAX];
+    struct mailbox mailbox;
+    struct list listeners;   /* of struct shard_listener */
+    struct list connections; /* All that are open. */
+    struct list closing;     /* Freed at the turn's end. */
+    struct list flush;
+    struct list resume;
+    struct list held;
+    struct map peers; /* of struct net_peer */
+    uint32_t connection_count;
+    uint32_t request_count;
+
+    struct buf *receive; /* What all connections receive into first. NULL until one does. */
+    uint64_t budget_used_bytes;
+    struct connection *favoured; /* Its frame is received though the budget is used up. */
+
+    struct list spares; /* Ended requests with warm arenas. */
+    uint32_t spare_count;
+
+    int64_t _Atomic horizon_ms; /* Read by the other shards. */
+    bool turn_unfinished;       /* There was more to read than one turn takes. */
+    int64_t full_since_ms;      /* When the first of `full_turns` began. */
+    uint32_t full_turns;        /* Turns on end that did not deliver all that was ready. */
+    bool held_all;              /* shard_hold */
+    int64_t held_all_since_ms;
+    bool _Atomic stopped;
+
+    struct say_limit limits[NET_LIMITED_COUNT];
+};
+
+/* ---- between the files ----------------------------------------------------------------------- */
+
+/* connection.c */
+int connection_open(struct listener *listener,
+                    struct io_stream *stream,
+                    const struct io_address *peer);
+void connection_bury(struct connection *connection);    /* At the turn's end. */
+void connection_resumed(struct connection *connection); /* Handle what was staged. */
+void connection_watch(struct connection *connection);   /* Ask the seam for what is wanted now. */
+void connection_resume(struct connection *connection);  /* Have connection_resumed called. */
+void connection_mute(struct connection *connection, int64_t until_ms);
+void connection_set_software(struct connection *connection, struct view name, struct view version);
+
+/* request.c: make a request of a whole frame (without its length) at `at` of `buf`, and handle it.
+ */
+void request_begin(struct connection *connection, struct buf *buf, struct view frame);
+/* The connection goes: end what waits in it. */
+void request_orphan(struct request *request);
+/* Its last piece is sent, or will never be. */
+void request_free(struct request *request);
+/* The bytes of a range are sent. */
+void request_range_done(struct net_range *range);
+/* Free the spares. */
+void request_free_spares(struct shard *shard);
+
+/* output.c */
+/* Room for `size_bytes` at the end of the output; counted as output at once. NULL: no memory. */
+uint8_t *output_reserve(struct connection *connection, uint32_t size_bytes);
+/* Append pieces; the list is empty afterwards. */
+void output_append(struct connection *connection, struct list *pieces);
+/* Send what can be sent now. */
+void output_flush(struct connection *connection);
+/* Release everything unsent. */
+void output_drop(struct connection *connection);
+void output_release(struct output_piece *piece);
+/* Have it flushed at the turn's end. */
+void output_later(struct connection *connection);
+
+/* api_versions.c */
+extern const struct net_handler net_api_versions;
+void net_api_versions_unsupported(struct request *request);
+
+/* listener.c */
+int listener_open(struct shard *shard,
+                  const struct listener_options *options,
+                  struct listener **out);
+void listener_unlisten(struct listener *listener);
+struct net_peer *listener_peer(struct shard *shard, const char *host);
+void listener_peer_drop(struct shard *shard, struct net_peer *peer);
+
+/* shard.c */
+void shard_budget_charge(struct shard *shard, uint64_t bytes);
+void shard_budget_release(struct shard *shard, uint64_t bytes);

@@ -1,0 +1,148 @@
+/* listener.c - listening, and who may come in.
+ *
+ * In the order of Kafka: the listener's own maximum, the shard's maximum, the client address's.
+ * Where Kafka stops accepting until there is a place, a connection above a maximum is closed at
+ * once. A full shard gives an inter-broker connection the place of another listener's least active
+ * one. */
+#include "net/inside.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- connections of one address -------------------------------------------------------------- */
+
+struct net_peer *listener_peer(struct shard *shard, const char *host)
+{
+    struct map *peers = &shard->state->peers;
+    struct map_node *node = map_find(peers, view_of_string(host));
+    if (node != NULL) {
+        struct net_peer *peer = container_of(node, struct net_peer, node);
+        peer->count++;
+        return peer;
+    }
+    struct net_peer *peer = mem_get(shard->mem, sizeof(*peer));
+    if (peer == NULL) return NULL;
+    (void)snprintf(peer->host, sizeof(peer->host), "%s", host);
+    peer->node.key = view_of_string(peer->host);
+    peer->count = 1;
+    if (!map_insert(peers, &peer->node)) return mem_put(shard->mem, peer, sizeof(*peer));
+    return peer;
+}
+
+void listener_peer_drop(struct shard *shard, struct net_peer *peer)
+{
+    assert(peer->count > 0);
+    if (--peer->count > 0) return;
+    map_remove(&shard->state->peers, &peer->node);
+    mem_put(shard->mem, peer, sizeof(*peer));
+}
+
+/* ---- accepting ------------------------------------------------------------------------------- */
+
+/* Close the least active connection of a listener that is not between brokers. */
+static bool make_place(struct shard *shard)
+{
+    struct connection *idlest = NULL;
+    list_foreach (node, &shard->state->connections) {
+        struct connection *connection = container_of(node, struct connection, link);
+        if (connection->listener->inter_broker) continue;
+        if (idlest == NULL || connection->active_ms < idlest->active_ms) idlest = connection;
+    }
+    if (idlest == NULL) return false;
+    connection_close(idlest, "its place is needed for a broker");
+    return true;
+}
+
+static const char *refusal(struct listener *listener, const char *host)
+{
+    struct shard *shard = listener->shard;
+    const struct shard_settings *settings = &shard->state->settings;
+    if (listener->connections >= listener->connections_max)
+        return "the listener's max.connections is reached";
+    if (shard->state->connection_count >= settings->connections_max &&
+        !(listener->inter_broker && make_place(shard)))
+        return "max.connections is reached";
+    struct map_node *node = map_find(&shard->state->peers, view_of_string(host));
+    uint32_t count = node == NULL ? 0 : container_of(node, struct net_peer, node)->count;
+    if (count >= settings->connections_per_ip) return "max.connections.per.ip is reached";
+    return NULL;
+}
+
+static void accepted(void *context, struct io_stream *stream, const struct io_address *peer)
+{
+    struct listener *listener = context;
+    struct shard *shard = listener->shard;
+    const char *why = refusal(listener, peer->host);
+    if (why == NULL && connection_open(listener, stream, peer) != 0) why = "no memory";
+    if (why == NULL) {
+        metric_add(&shard->metrics, METRIC_CONNECTIONS_ACCEPTED, 1);
+        return;
+    }
+    io_stream_close(shard->io, stream);
+    metric_add(&shard->metrics, METRIC_CONNECTIONS_REFUSED, 1);
+    uint32_t dropped;
+    if (say_allowed(&shard->state->limits[NET_LIMITED_REFUSED], io_now_ms(shard->io), &dropped))
+        say(shard->say, SAY_WARN, "net", "connection from %s refused: %s (%u more not shown)",
+            peer->host, why, dropped);
+}
+
+/* ---- listening ------------------------------------------------------------------------------- */
+
+static const struct io_accept_events accept_events = {.accepted = accepted};
+
+static int listen_socket(struct listener *listener, const struct io_address *address)
+{
+    uint32_t i = listener->socket_count;
+    struct io_address wanted = *address;
+    if (i > 0 && wanted.port == 0) wanted.port = listener->bound[0].port;
+    int result = io_listen(listener->shard->io, &wanted, &accept_events, listener,
+                           &listener->sockets[i], &listener->bound[i]);
+    if (result == 0) listener->socket_count++;
+    return result;
+}
+
+static int listen_all(struct listener *listener, const struct listener_options *options)
+{
+    for (uint32_t i = 0; i < options->address_count; i++) {
+        int result = listen_socket(listener, &options->addresses[i]);
+        if (result == 0) continue;
+        if (i == 0 || (result != -EADDRNOTAVAIL && result != -EAFNOSUPPORT)) return result;
+        say(listener->shard->say, SAY_INFO, "net",
+            "not listening on %s: the machine has no such address", options->addresses[i].host);
+    }
+    return 0;
+}
+
+void listener_unlisten(struct listener *listener)
+{
+    for (uint32_t i = 0; i < listener->socket_count; i++)
+        io_unlisten(listener->shard->io, listener->sockets[i]);
+    listener->socket_count = 0;
+}
+
+int listener_open(struct shard *shard,
+                  const struct listener_options *options,
+                  struct listener **out)
+{
+    assert(options->address_count >= 1);
+    assert(options->address_count <= LISTENER_SOCKETS_MAX);
+    assert(options->name.size < LISTENER_NAME_BYTES);
+    struct shard_listener *entry = mem_get(shard->mem, sizeof(*entry));
+    if (entry == NULL) return -ENOMEM;
+    struct listener *listener = &entry->listener;
+    memcpy(listener->name, options->name.data, options->name.size);
+    listener->protocol = options->protocol;
+    listener->kind = options->kind;
+    listener->inter_broker = options->inter_broker;
+    listener->connections_max = options->connections_max;
+    listener->shard = shard;
+    int result = listen_all(listener, options);
+    if (result != 0) {
+        listener_unlisten(listener);
+        mem_put(shard->mem, entry, sizeof(*entry));
+        return result;
+    }
+    list_append(&shard->state->listeners, &entry->link);
+    *out = listener;
+    return 0;
+}

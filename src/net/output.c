@@ -1,0 +1,185 @@
+/* output.c - a connection's output: pieces of memory and of files, sent in order.
+ *
+ * Small answers share chunks, so that all of a turn leave in one send. A chunk is freed when it is
+ * sent: an idle connection has none. File pieces go from the page cache to the stream. */
+#include "net/inside.h"
+
+#include <errno.h>
+
+/* What one connection may send in one turn before the others have theirs. */
+#define OUTPUT_FLUSH_BYTES (4u * 1024u * 1024u)
+
+static struct output_piece *last_piece(struct connection *connection)
+{
+    if (list_empty(&connection->output)) return NULL;
+    return container_of(connection->output.previous, struct output_piece, link);
+}
+
+static uint8_t *chunk_start(struct output_piece *piece)
+{
+    assert(piece->room_bytes > 0);
+    return (uint8_t *)(piece + 1);
+}
+
+static struct output_piece *chunk_new(struct connection *connection, uint32_t size_bytes)
+{
+    uint32_t room = MAX(size_bytes, NET_CHUNK_BYTES);
+    struct output_piece *piece = mem_get(connection->shard->mem, sizeof(*piece) + room);
+    if (piece == NULL) return NULL;
+    piece->room_bytes = room;
+    piece->bytes = chunk_start(piece);
+    list_append(&connection->output, &piece->link);
+    return piece;
+}
+
+uint8_t *output_reserve(struct connection *connection, uint32_t size_bytes)
+{
+    assert(size_bytes > 0);
+    struct output_piece *piece = last_piece(connection);
+    if (piece != NULL && piece->room_bytes > 0) {
+        size_t used = (size_t)(piece->bytes - chunk_start(piece)) + piece->size_bytes;
+        if (piece->room_bytes - used < size_bytes) piece = NULL;
+    } else {
+        piece = NULL;
+    }
+    if (piece == NULL) piece = chunk_new(connection, size_bytes);
+    if (piece == NULL) return NULL;
+    size_t used = (size_t)(piece->bytes - chunk_start(piece)) + piece->size_bytes;
+    piece->size_bytes += size_bytes;
+    connection->output_bytes += size_bytes;
+    output_later(connection);
+    return chunk_start(piece) + used;
+}
+
+void output_append(struct connection *connection, struct list *pieces)
+{
+    struct list *node;
+    while ((node = list_pop(pieces)) != NULL) {
+        struct output_piece *piece = container_of(node, struct output_piece, link);
+        connection->output_bytes += piece->size_bytes;
+        list_append(&connection->output, node);
+    }
+    output_later(connection);
+}
+
+void output_later(struct connection *connection)
+{
+    if (connection->closed || connection->write_blocked) return;
+    if (list_empty(&connection->flush))
+        list_append(&connection->shard->state->flush, &connection->flush);
+}
+
+/* The piece is off its list: free what belongs to it. A request goes with its last piece, and its
+ * arena with all its pieces. */
+void output_release(struct output_piece *piece)
+{
+    struct request *request = piece->request;
+    if (piece->range != NULL) request_range_done(piece->range);
+    if (request != NULL) request_free(request);
+}
+
+/* `sent` bytes at the head are gone. */
+static void advance(struct connection *connection, uint64_t sent)
+{
+    struct mem *mem = connection->shard->mem;
+    assert(connection->output_bytes >= sent);
+    connection->output_bytes -= sent;
+    while (!list_empty(&connection->output)) {
+        struct output_piece *piece =
+            container_of(connection->output.next, struct output_piece, link);
+        uint32_t part = (uint32_t)MIN(sent, (uint64_t)piece->size_bytes);
+        piece->size_bytes -= part;
+        piece->offset += part;
+        if (piece->file == NULL && piece->bytes != NULL) piece->bytes += part;
+        sent -= part;
+        if (piece->size_bytes > 0) break;
+        list_remove(&piece->link);
+        if (piece->room_bytes > 0)
+            mem_put(mem, piece, sizeof(*piece) + piece->room_bytes);
+        else
+            output_release(piece);
+    }
+    assert(sent == 0);
+}
+
+/* Send neighbouring pieces of memory at the head. */
+static int64_t send_memory(struct connection *connection)
+{
+    struct iovec iov[NET_SEND_PIECES];
+    uint32_t count = 0;
+    bool more = false;
+    list_foreach (node, &connection->output) {
+        struct output_piece *piece = container_of(node, struct output_piece, link);
+        if (piece->file != NULL || count == NET_SEND_PIECES) {
+            more = true;
+            break;
+        }
+        if (piece->size_bytes == 0) continue;
+        memcpy(&iov[count].iov_base, &piece->bytes, sizeof(void *)); /* iovec has no const. */
+        iov[count++].iov_len = piece->size_bytes;
+    }
+    if (count == 0) return 0; /* Only empty pieces: nothing to ask the stream. */
+    return io_stream_send(connection->shard->io, connection->stream, iov, count, more);
+}
+
+/* One send. Bytes, or -errno. */
+static int64_t send_some(struct connection *connection, bool *file)
+{
+    struct output_piece *piece = container_of(connection->output.next, struct output_piece, link);
+    *file = piece->file != NULL;
+    if (!*file) return send_memory(connection);
+    int64_t sent = io_stream_send_file(connection->shard->io, connection->stream, piece->file,
+                                       piece->offset, piece->size_bytes);
+    /* The file is shorter than it was: the bytes that were promised are gone. */
+    return sent == 0 && piece->size_bytes > 0 ? -EIO : sent;
+}
+
+static void flush_all(struct connection *connection)
+{
+    struct metrics *metrics = &connection->shard->metrics;
+    uint64_t total = 0;
+    while (!list_empty(&connection->output) && total < OUTPUT_FLUSH_BYTES) {
+        bool file;
+        int64_t sent = send_some(connection, &file);
+        if (sent == -EAGAIN) {
+            connection->write_blocked = true;
+            break;
+        }
+        if (sent < 0) {
+            metric_add(metrics, METRIC_CONNECTIONS_FAILED, 1);
+            connection_close(connection, NULL);
+            return;
+        }
+        metric_add(metrics, METRIC_SENT_BYTES, (uint64_t)sent);
+        if (file) metric_add(metrics, METRIC_SENT_FILE_BYTES, (uint64_t)sent);
+        total += (uint64_t)sent;
+        advance(connection, (uint64_t)sent);
+    }
+    if (total > 0) connection->active_ms = io_now_ms(connection->shard->io);
+    if (!list_empty(&connection->output) && !connection->write_blocked) output_later(connection);
+}
+
+void output_flush(struct connection *connection)
+{
+    list_remove(&connection->flush);
+    if (connection->closed) return;
+    flush_all(connection);
+    if (connection->closed) return;
+    if ((connection->holds & CONNECTION_OUTPUT_FULL) &&
+        connection->output_bytes < NET_OUTPUT_HIGH_BYTES)
+        connection_resume(connection);
+    connection_watch(connection);
+}
+
+void output_drop(struct connection *connection)
+{
+    struct list *node;
+    connection->output_bytes = 0;
+    while ((node = list_pop(&connection->output)) != NULL) {
+        struct output_piece *piece = container_of(node, struct output_piece, link);
+        if (piece->room_bytes > 0)
+            mem_put(connection->shard->mem, piece, sizeof(*piece) + piece->room_bytes);
+        else
+            output_release(piece);
+    }
+}
