@@ -85,18 +85,18 @@ static void escapes(void **state)
         struct view bytes;
         const char *shown;
     } cases[] = {
-        {VIEW("plain"),                           "plain"                      },
-        {VIEW("a\nb\0c"),                         "a\\x0ab\\x00c"              },
-        {VIEW("\"\\"),                            "\\x22\\x5c"                 },
-        {VIEW("\xc3\xa9"),                        "\xc3\xa9"                   },
-        {VIEW("\xc3"),                            "\\xc3"                      },
-        {VIEW("\xc0\xaf"),                        "\\xc0\\xaf"                 },
-        {VIEW("\xed\xa0\x80"),                    "\\xed\\xa0\\x80"            },
-        {VIEW("\xc2\x9b"),                        "\\xc2\\x9b"                 },
-        {VIEW("\x7f"),                            "\\x7f"                      },
+        {VIEW("plain"),                           "plain"                       },
+        {VIEW("a\nb\0c"),                         "a\\x0ab\\x00c"               },
+        {VIEW("\"\\"),                            "\\x22\\x5c"                  },
+        {VIEW("\xc3\xa9"),                        "\xc3\xa9"                    },
+        {VIEW("\xc3"),                            "\\xc3"                       },
+        {VIEW("\xc0\xaf"),                        "\\xc0\\xaf"                  },
+        {VIEW("\xed\xa0\x80"),                    "\\xed\\xa0\\x80"             },
+        {VIEW("\xc2\x9b"),                        "\\xc2\\x9b"                  },
+        {VIEW("\x7f"),                            "\\x7f"                       },
         {VIEW("0123456789012345678901234567890"), "0123456789012345678901234..."},
-        {VIEW_EMPTY,                              ""                           },
-        {VIEW_NULL,                               "null"                       },
+        {VIEW_EMPTY,                              ""                            },
+        {VIEW_NULL,                               "null"                        },
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         char out[32];

@@ -1,0 +1,342 @@
+/* connection_test.c - holds, limits, file ranges, timers, the horizon, failed allocations. */
+#include "net/rig_test.h"
+
+static void throttled(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 12, 4, 1);
+    size += frame_make(frames + size, 12, 4, 2);
+    int fd = client_open(&rig);
+    rig.throttle_ms = 60;
+    int64_t start_ms = io_now_us(rig.io) / 1000;
+    client_send(fd, frames, size);
+    assert_int_equal(next_id(&rig, fd), 1);
+    assert_true(client_silent(&rig, fd));
+    assert_true(shard_horizon_ms(rig.shard) >= start_ms); /* Its own doing holds nothing. */
+    while (rig.handled < 2)
+        shard_turn(rig.shard, INT64_MAX);
+    assert_true(io_now_us(rig.io) / 1000 - start_ms >= 59);
+    assert_int_equal(next_id(&rig, fd), 2);
+    close(fd);
+    rig_close(&rig);
+}
+
+/* A length that promises much costs what has arrived. */
+static void promises(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    int fds[50];
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
+        fds[i] = client_open(&rig);
+        client_send(fds[i], "\0\xf\xff\xff\0\0", 6);
+    }
+    turns(&rig, 3);
+    assert_int_equal(shard_connection_count(rig.shard), ARRAY_SIZE(fds));
+    assert_true(rig.shard->state->budget_used_bytes <= ARRAY_SIZE(fds) * 1024);
+    for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+        close(fds[i]);
+    turns(&rig, 3);
+    assert_int_equal(rig.shard->state->budget_used_bytes, 0);
+    rig_close(&rig);
+}
+
+/* A budget that is used up stops new frames, and still lets one after the other end. */
+static void budget(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct shard_settings settings = default_settings();
+    settings.receive_budget_bytes = 100 * 1024;
+    rig_open(&rig, settings);
+    enum { COUNT = 4, BODY = 200 * 1024 };
+    static uint8_t frame[BODY + 64];
+    memset(frame, 0, sizeof(frame));
+    size_t head = frame_make(frame, 12, 0, 5);
+    store_be32(frame, (uint32_t)(head - 4 + BODY)); /* Trailing bytes make it large. */
+    int fds[COUNT];
+    size_t sent[COUNT] = {0};
+    for (int i = 0; i < COUNT; i++)
+        fds[i] = client_open(&rig);
+    for (int round = 0; round < 2000 && rig.handled < COUNT; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            size_t part = MIN(head + BODY - sent[i], 8192);
+            ssize_t put = send(fds[i], frame + sent[i], part, MSG_DONTWAIT | MSG_NOSIGNAL);
+            if (put > 0) sent[i] += (size_t)put;
+        }
+        turns(&rig, 1);
+        assert_true(rig.shard->state->budget_used_bytes <= 100 * 1024 + 2 * (BODY + 64));
+    }
+    assert_int_equal(rig.handled, COUNT);
+    assert_true(rig.shard->metrics.values[METRIC_HELD_BUDGET] > 0);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(next_id(&rig, fds[i]), 5);
+        close(fds[i]);
+    }
+    rig_close(&rig);
+}
+
+static void ranges_send(struct rig *rig, uint32_t part)
+{
+    rig->file_part = part;
+    uint8_t frame[256];
+    int fd = client_open(rig);
+    rig->released = 0;
+    client_send(fd, frame, frame_make(frame, 1, 12, 3));
+    uint8_t *bytes = malloc(2 * (size_t)part + 4096);
+    uint32_t size;
+    assert_int_equal(answer_id(rig, fd, bytes, &size), 3);
+    struct arena arena;
+    arena_init(&arena, &rig->mem, 0);
+    struct fetch_response response;
+    struct reader in = reader_of(view_of(bytes + 5, size - 5));
+    assert_true(wire_decode(&in, wire_form(&wire_fetch_response, 12), &arena, &response));
+    struct view first = response.responses.items[0].partitions.items[0].records;
+    struct view second = response.responses.items[0].partitions.items[1].records;
+    assert_int_equal(first.size, part + 6);
+    assert_memory_equal(first.data, "memory", 6);
+    assert_int_equal(second.size, part);
+    for (uint32_t i = 0; i < part; i++) {
+        assert_int_equal(first.data[6 + i], (uint8_t)(i % 251));
+        assert_int_equal(second.data[i], (uint8_t)((i + 1) % 251));
+    }
+    turns(rig, 1);
+    assert_int_equal(rig->released, 3);
+    assert_int_equal(shard_request_count(rig->shard), 0);
+    arena_free(&arena);
+    free(bytes);
+    close(fd);
+    turns(rig, 2);
+}
+
+static void make_file(struct rig *rig, uint32_t size)
+{
+    char path[] = "/tmp/dohle-net-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    uint8_t *bytes = malloc(size);
+    for (uint32_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(i % 251);
+    assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+    close(fd);
+    free(bytes);
+    assert_int_equal(io_disk_open(rig->io, path, IO_OPEN_READ, &rig->file), 0);
+    unlink(path);
+}
+
+static void ranges(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    make_file(&rig, 4 * 1024 * 1024 + 1);
+    ranges_send(&rig, 1);
+    ranges_send(&rig, 1000);
+    ranges_send(&rig, 4 * 1024 * 1024); /* More than a socket takes at once. */
+    rig_close(&rig);
+}
+
+/* A client that does not read: output stays bounded, ranges are released when it goes. */
+static void unread(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    make_file(&rig, 1024 * 1024 + 1);
+    rig.file_part = 1024 * 1024;
+    uint8_t frame[256];
+    size_t size = frame_make(frame, 1, 12, 3);
+    int fd = client_open(&rig);
+    for (int i = 0; i < 100; i++)
+        client_send(fd, frame, size);
+    turns(&rig, 50);
+    assert_true(rig.handled < 30);
+    assert_int_equal(rig.shard->metrics.values[METRIC_HELD_OUTPUT], 1);
+    struct connection *connection =
+        container_of(rig.shard->state->connections.next, struct connection, link);
+    assert_true(connection->output_bytes <= NET_OUTPUT_HIGH_BYTES + 2 * rig.file_part + 1024);
+    /* Others are unhurt, and the horizon too. */
+    int other = client_open(&rig);
+    client_send(other, frame, frame_make(frame, 12, 4, 8));
+    assert_int_equal(next_id(&rig, other), 8);
+    close(fd);
+    close(other);
+    turns(&rig, 3);
+    assert_int_equal(rig.released, 3 * (rig.handled - 1));
+    assert_int_equal(shard_connection_count(rig.shard), 0);
+    rig_close(&rig);
+}
+
+/* The file got shorter than what was promised: the connection is closed, not hung. */
+static void short_file(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    make_file(&rig, 100);
+    rig.file_part = 1000;
+    uint8_t frame[256];
+    int fd = client_open(&rig);
+    client_send(fd, frame, frame_make(frame, 1, 12, 3));
+    turns(&rig, 5);
+    assert_int_equal(shard_connection_count(rig.shard), 0);
+    assert_int_equal(rig.released, 3);
+    close(fd);
+    rig_close(&rig);
+}
+
+static void too_many(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct shard_settings settings = default_settings();
+    settings.connections_per_ip = 2;
+    rig_open(&rig, settings);
+    uint8_t frame[256];
+    size_t size = frame_make(frame, 12, 4, 1);
+    int fds[3];
+    for (int i = 0; i < 3; i++)
+        fds[i] = client_open(&rig);
+    assert_true(client_closed(&rig, fds[2]));
+    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_REFUSED], 1);
+    client_send(fds[0], frame, size);
+    assert_int_equal(next_id(&rig, fds[0]), 1);
+    close(fds[0]);
+    turns(&rig, 2);
+    int again = client_open(&rig); /* There is a place now. */
+    client_send(again, frame, size);
+    assert_int_equal(next_id(&rig, again), 1);
+    close(fds[1]);
+    close(fds[2]);
+    close(again);
+    rig_close(&rig);
+}
+
+static void idle(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct shard_settings settings = default_settings();
+    settings.idle_ms = 50;
+    rig_open(&rig, settings);
+    uint8_t frame[256];
+    size_t size = frame_make(frame, 12, 4, 1);
+    int busy = client_open(&rig), lazy = client_open(&rig), slow = client_open(&rig);
+    int64_t start_ms = io_now_us(rig.io) / 1000;
+    size_t at = 0;
+    while (io_now_us(rig.io) / 1000 - start_ms < 120) {
+        client_send(busy, frame, size);
+        assert_int_equal(next_id(&rig, busy), 1);
+        if (at < size) { /* A byte now and then. */
+            send(slow, frame + at, 1, MSG_NOSIGNAL);
+            at += at < 20;
+        }
+        usleep(5000);
+    }
+    assert_true(client_closed(&rig, lazy));
+    assert_true(client_closed(&rig, slow));
+    assert_true(client_silent(&rig, busy));
+    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_IDLE_CLOSED], 2);
+    close(busy);
+    close(lazy);
+    close(slow);
+    rig_close(&rig);
+}
+
+/* While the shard holds, nothing is read and the horizon stands; then all goes on. */
+static void shard_held(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frame[256];
+    int fd = client_open(&rig);
+    shard_hold(rig.shard, true);
+    int64_t horizon_ms = io_now_us(rig.io) / 1000;
+    client_send(fd, frame, frame_make(frame, 12, 4, 1));
+    usleep(10000);
+    assert_true(client_silent(&rig, fd));
+    assert_true(shard_horizon_ms(rig.shard) <= horizon_ms);
+    shard_hold(rig.shard, false);
+    assert_int_equal(next_id(&rig, fd), 1);
+    turns(&rig, 2);
+    assert_true(shard_horizon_ms(rig.shard) >= horizon_ms + 9);
+    close(fd);
+    rig_close(&rig);
+}
+
+struct tick {
+    struct shard_timer timer;
+    int64_t fired_ms;
+};
+
+static void ticked(struct shard *shard, struct shard_timer *timer)
+{
+    container_of(timer, struct tick, timer)->fired_ms = io_now_us(shard->io) / 1000;
+}
+
+static void timers(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    struct tick clock = {0}, session = {0};
+    shard_timer_init(&clock.timer, ticked);
+    shard_timer_init(&session.timer, ticked);
+    turns(&rig, 1);
+    int64_t now_ms = io_now_ms(rig.io);
+    shard_timer_set(rig.shard, &clock.timer, now_ms + 20);
+    shard_session_set(rig.shard, &session.timer, now_ms + 20);
+    shard_hold(rig.shard, true);
+    for (int i = 0; i < 100 && clock.fired_ms == 0; i++)
+        shard_turn(rig.shard, now_ms + 40);
+    assert_true(clock.fired_ms >= now_ms + 20);
+    assert_int_equal(session.fired_ms, 0);
+    shard_turn(rig.shard, now_ms + 60);
+    assert_int_equal(session.fired_ms, 0); /* The clock is past it, the horizon is not. */
+    shard_hold(rig.shard, false);
+    for (int i = 0; i < 100 && session.fired_ms == 0; i++)
+        shard_turn(rig.shard, now_ms + 100);
+    assert_true(session.fired_ms >= now_ms + 20);
+    shard_timer_cancel(&clock.timer);
+    rig_close(&rig);
+}
+
+/* Any allocation may fail: an answer or a closed connection, nothing lost, nothing leaked. */
+static void no_memory(void **state)
+{
+    (void)state;
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 12, 4, 1);
+    size += frame_make(frames + size, 1, 12, 2);
+    for (uint64_t extra = 0; extra < 300000; extra += extra < 30000 ? 100 : 5000) {
+        struct rig rig;
+        rig_open(&rig, default_settings());
+        make_file(&rig, 101);
+        rig.file_part = 100;
+        rig.mem.limit_bytes = rig.mem.used_bytes + extra;
+        int fd = client_open(&rig);
+        if (send(fd, frames, size, MSG_NOSIGNAL) > 0) turns(&rig, 5);
+        close(fd);
+        turns(&rig, 3);
+        assert_int_equal(shard_connection_count(rig.shard), 0);
+        assert_int_equal(shard_request_count(rig.shard), 0);
+        assert_true(rig.released == 0 || rig.released == 3);
+        rig_close(&rig);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(throttled), cmocka_unit_test(promises),  cmocka_unit_test(budget),
+        cmocka_unit_test(ranges),    cmocka_unit_test(unread),    cmocka_unit_test(short_file),
+        cmocka_unit_test(too_many),  cmocka_unit_test(idle),      cmocka_unit_test(shard_held),
+        cmocka_unit_test(timers),    cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
