@@ -181,7 +181,7 @@ static struct view fetch_records(struct fetch *fetch, struct fetch_item *item)
         .release = fetch_range_done,
     };
     item->range = (struct log_range){0}; /* The answer holds the file now. */
-    return net_range_view(&range->net);
+    return request_ranges(request, &range->net);
 }
 
 static void fetch_aborted(struct fetch *fetch,
