@@ -84,10 +84,10 @@ bool topic_is_internal(struct view name);
 bool topic_name_valid(struct view name);
 
 /* `count` zeroed elements in the request's arena; NULL (also for a count of 0). */
-void *request_array(struct request *request, size_t count, size_t size);
+void *broker_array(struct request *request, size_t count, size_t size);
 
 /* A NUL-terminated text made in the request's arena, as a view. On failure the empty view. */
-struct view request_text(struct request *request, const char *format, ...) PRINTF(2, 3);
+struct view broker_text(struct request *request, const char *format, ...) PRINTF(2, 3);
 
 /* The effective value of a topic setting: the topic's override, the broker's file, Kafka's default.
  */

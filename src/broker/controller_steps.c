@@ -82,7 +82,7 @@ static void forwarded_done(struct controller_call *call, int16_t error)
 void handle_forwarded(struct shard *shard, struct request *request)
 {
     struct node *node = node_of(shard);
-    struct forwarded *forwarded = request_array(request, 1, sizeof(*forwarded));
+    struct forwarded *forwarded = broker_array(request, 1, sizeof(*forwarded));
     void *out = request_response(request);
     if (forwarded == NULL || out == NULL) {
         request_close(request, "no memory for a request to the control part");

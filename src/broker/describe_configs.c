@@ -43,7 +43,7 @@ static void add_synonyms(struct describing *d,
 {
     const struct describe_configs_request *in = d->request->message;
     if (!in->include_synonyms) return;
-    out->synonyms.items = request_array(d->request, 12, sizeof(*out->synonyms.items));
+    out->synonyms.items = broker_array(d->request, 12, sizeof(*out->synonyms.items));
     if (out->synonyms.items == NULL) return;
     struct view name = view_of_string(def->name);
     const struct image *image = d->context.image;
@@ -86,7 +86,7 @@ static bool describe_all(struct describing *d)
 {
     uint32_t count;
     const struct config_def *defs = config_all(d->scope, &count);
-    d->out->configs.items = request_array(d->request, count, sizeof(*d->out->configs.items));
+    d->out->configs.items = broker_array(d->request, count, sizeof(*d->out->configs.items));
     if (d->out->configs.items == NULL) return false;
     for (uint32_t i = 0; i < count; i++)
         if (!defs[i].internal && wanted(d, view_of_string(defs[i].name)))
@@ -101,7 +101,7 @@ static bool describe_defaults(struct describing *d)
         image_configs(d->context.image, IMAGE_RESOURCE_BROKER, VIEW_EMPTY);
     if (configs == NULL) return true;
     d->out->configs.items =
-        request_array(d->request, configs->count, sizeof(*d->out->configs.items));
+        broker_array(d->request, configs->count, sizeof(*d->out->configs.items));
     if (d->out->configs.items == NULL) return false;
     for (uint32_t i = 0; i < configs->count; i++) {
         const struct config_def *def = config_find(CONFIG_BROKER, configs->items[i].name);
@@ -164,7 +164,7 @@ static bool describe_resource(struct describing *d)
     } else {
         request_error(d->request, d->out->error_code);
         d->out->error_message =
-            request_text(d->request, "the configuration of this resource cannot be described");
+            broker_text(d->request, "the configuration of this resource cannot be described");
     }
     return made;
 }
@@ -175,8 +175,8 @@ void handle_describe_configs(struct shard *shard, struct request *request)
     struct node *node = node_of(shard);
     struct describe_configs_response *out = request_response(request);
     if (out != NULL)
-        out->results.items = request_array(request, (size_t)MAX(in->resources.count, 1),
-                                           sizeof(*out->results.items));
+        out->results.items =
+            broker_array(request, (size_t)MAX(in->resources.count, 1), sizeof(*out->results.items));
     bool made = out != NULL && out->results.items != NULL;
     for (int32_t i = 0; made && i < in->resources.count; i++) {
         struct describing d = {

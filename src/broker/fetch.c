@@ -164,14 +164,14 @@ static struct view fetch_records(struct fetch *fetch, struct fetch_item *item)
     struct request *request = fetch->request;
     if (item->range.size_bytes == 0) return VIEW_EMPTY;
     if (item->range.size_bytes <= FETCH_COPY_BYTES) {
-        uint8_t *copy = request_array(request, item->range.size_bytes, 1);
+        uint8_t *copy = broker_array(request, item->range.size_bytes, 1);
         int64_t got = copy == NULL
                           ? -1
                           : io_disk_read_cached(fetch->node->io, item->range.file, copy,
                                                 item->range.size_bytes, item->range.at_bytes);
         if (got == (int64_t)item->range.size_bytes) return view_of(copy, item->range.size_bytes);
     }
-    struct fetch_range *range = request_array(request, 1, sizeof(*range));
+    struct fetch_range *range = broker_array(request, 1, sizeof(*range));
     if (range == NULL) return VIEW_EMPTY;
     range->log = item->range;
     range->net = (struct net_range){
@@ -195,7 +195,7 @@ static void fetch_aborted(struct fetch *fetch,
     uint32_t capacity = FETCH_ABORTED_FIRST, count = 0;
     struct log_aborted *found = NULL;
     for (;;) {
-        found = request_array(fetch->request, capacity, sizeof(*found));
+        found = broker_array(fetch->request, capacity, sizeof(*found));
         if (found == NULL ||
             log_aborted_in(item->replica->log, &read, found, capacity, &count) != LOG_OK) {
             /* Without the list the client would take aborted records for good ones: send none. */
@@ -206,7 +206,7 @@ static void fetch_aborted(struct fetch *fetch,
         capacity = count;
     }
     out->aborted_transactions.items =
-        request_array(fetch->request, count, sizeof(*out->aborted_transactions.items));
+        broker_array(fetch->request, count, sizeof(*out->aborted_transactions.items));
     if (count > 0 && out->aborted_transactions.items == NULL) {
         log_range_release(&item->range);
         return;
@@ -273,9 +273,9 @@ static bool fetch_answer_topics(struct fetch *fetch, struct fetch_response *resp
 {
     struct request *request = fetch->request;
     struct fetch_response_fetchable_topic_response *topics =
-        request_array(request, fetch->item_count, sizeof(*topics));
+        broker_array(request, fetch->item_count, sizeof(*topics));
     struct fetch_response_partition_data *parts =
-        request_array(request, fetch->item_count, sizeof(*parts));
+        broker_array(request, fetch->item_count, sizeof(*parts));
     if (fetch->item_count > 0 && (topics == NULL || parts == NULL)) return false;
     uint32_t topic_count = 0, part_count = 0;
     const struct fetch_item *last = NULL;

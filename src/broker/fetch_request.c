@@ -45,7 +45,7 @@ static void wanted_from(const struct fetch_request_fetch_topic *topic,
 static bool items_of_request(struct fetch *fetch, const struct fetch_request *in)
 {
     uint32_t count = wanted_count(in);
-    fetch->items = request_array(fetch->request, count, sizeof(*fetch->items));
+    fetch->items = broker_array(fetch->request, count, sizeof(*fetch->items));
     if (count > 0 && fetch->items == NULL) return false;
     for (int32_t t = 0; t < in->topics.count; t++) {
         for (int32_t p = 0; p < in->topics.items[t].partitions.count; p++) {
@@ -61,7 +61,7 @@ static bool items_of_request(struct fetch *fetch, const struct fetch_request *in
 static bool items_of_session(struct fetch *fetch)
 {
     fetch->items =
-        request_array(fetch->request, fetch->session->by_key.count, sizeof(*fetch->items));
+        broker_array(fetch->request, fetch->session->by_key.count, sizeof(*fetch->items));
     if (fetch->session->by_key.count > 0 && fetch->items == NULL) return false;
     list_foreach (link, &fetch->session->partitions) {
         struct fetch_partition *p = container_of(link, struct fetch_partition, link);
@@ -149,7 +149,7 @@ static bool session_go_on(struct fetch *fetch, const struct fetch_request *in, b
 void handle_fetch(struct shard *shard, struct request *request)
 {
     const struct fetch_request *in = request->message;
-    struct fetch *fetch = request_array(request, 1, sizeof(*fetch));
+    struct fetch *fetch = broker_array(request, 1, sizeof(*fetch));
     if (fetch == NULL) {
         request_close(request, "no memory for a fetch");
         return;

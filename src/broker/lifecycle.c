@@ -75,15 +75,14 @@ static void fill_directories(struct lifecycle *life)
 }
 
 static void submit(struct lifecycle *life,
-                   int16_t api_key,
-                   int16_t version,
+                   const struct wire_message *message,
                    const void *in,
                    void *out,
                    void (*done)(struct controller_call *call, int16_t error))
 {
     life->call = (struct controller_call){
-        .api_key = api_key,
-        .version = version,
+        .api_key = message->api_key,
+        .version = message->version_max,
         .in = in,
         .out = out,
         .arena = &life->arena,
@@ -129,8 +128,7 @@ static void lifecycle_beat(struct lifecycle *life)
     life->beat.broker_id = node->options.node_id;
     life->beat.broker_epoch = node->broker_epoch;
     life->beat.current_metadata_offset = node->image_offset - 1;
-    submit(life, wire_broker_heartbeat_request.api_key, wire_broker_heartbeat_request.version_max,
-           &life->beat, &life->beaten, beaten);
+    submit(life, &wire_broker_heartbeat_request, &life->beat, &life->beaten, beaten);
 }
 
 bool lifecycle_start(struct node *node)
@@ -150,8 +148,7 @@ bool lifecycle_start(struct node *node)
     fill_listeners(life);
     fill_features(life);
     fill_directories(life);
-    submit(life, wire_broker_registration_request.api_key,
-           wire_broker_registration_request.version_max, &life->registration, &life->registered,
+    submit(life, &wire_broker_registration_request, &life->registration, &life->registered,
            registered);
     return true;
 }

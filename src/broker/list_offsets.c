@@ -202,13 +202,13 @@ static bool listing_begin(struct listing *listing, const struct list_offsets_req
     for (int32_t t = 0; t < in->topics.count; t++)
         count += (size_t)MAX(in->topics.items[t].partitions.count, 0);
     struct list_offsets_response_list_offsets_partition_response *parts =
-        request_array(request, count, sizeof(*parts));
-    listing->items = request_array(request, count, sizeof(*listing->items));
+        broker_array(request, count, sizeof(*parts));
+    listing->items = broker_array(request, count, sizeof(*listing->items));
     listing->response = request_response(request);
     if (listing->response == NULL || (count > 0 && (parts == NULL || listing->items == NULL)))
         return false;
     listing->response->topics.items =
-        request_array(request, (size_t)in->topics.count, sizeof(*listing->response->topics.items));
+        broker_array(request, (size_t)in->topics.count, sizeof(*listing->response->topics.items));
     if (in->topics.count > 0 && listing->response->topics.items == NULL) return false;
     listing->response->topics.count = in->topics.count;
     listing->pending = 1; /* Held until all are begun. */
@@ -232,7 +232,7 @@ static bool listing_begin(struct listing *listing, const struct list_offsets_req
 
 void handle_list_offsets(struct shard *shard, struct request *request)
 {
-    struct listing *listing = request_array(request, 1, sizeof(*listing));
+    struct listing *listing = broker_array(request, 1, sizeof(*listing));
     (void)shard;
     if (listing != NULL) listing->request = request;
     if (listing == NULL || !listing_begin(listing, request->message)) {
@@ -284,7 +284,7 @@ void handle_offset_for_leader_epoch(struct shard *shard, struct request *request
     (void)shard;
     if (out != NULL)
         out->topics.items =
-            request_array(request, (size_t)MAX(in->topics.count, 1), sizeof(*out->topics.items));
+            broker_array(request, (size_t)MAX(in->topics.count, 1), sizeof(*out->topics.items));
     if (out == NULL || out->topics.items == NULL) {
         request_close(request, "no memory for an answer");
         return;
@@ -298,7 +298,7 @@ void handle_offset_for_leader_epoch(struct shard *shard, struct request *request
         topic->topic = in->topics.items[t].topic;
         int32_t count = MAX(in->topics.items[t].partitions.count, 0);
         topic->partitions.items =
-            request_array(request, (size_t)count, sizeof(*topic->partitions.items));
+            broker_array(request, (size_t)count, sizeof(*topic->partitions.items));
         topic->partitions.count = topic->partitions.items != NULL ? count : 0;
         for (int32_t p = 0; p < topic->partitions.count; p++)
             epoch_end(request, topic->topic, &in->topics.items[t].partitions.items[p],

@@ -143,13 +143,13 @@ static bool deletion_begin(struct deletion *deletion, const struct delete_record
     for (int32_t t = 0; t < in->topics.count; t++)
         count += (size_t)MAX(in->topics.items[t].partitions.count, 0);
     deletion->response = request_response(request);
-    deletion->items = request_array(request, count, sizeof(*deletion->items));
+    deletion->items = broker_array(request, count, sizeof(*deletion->items));
     struct delete_records_response_delete_records_partition_result *parts =
-        request_array(request, count, sizeof(*parts));
+        broker_array(request, count, sizeof(*parts));
     if (deletion->response == NULL || (count > 0 && (deletion->items == NULL || parts == NULL)))
         return false;
-    deletion->response->topics.items = request_array(request, (size_t)MAX(in->topics.count, 1),
-                                                     sizeof(*deletion->response->topics.items));
+    deletion->response->topics.items = broker_array(request, (size_t)MAX(in->topics.count, 1),
+                                                    sizeof(*deletion->response->topics.items));
     if (deletion->response->topics.items == NULL) return false;
     deletion->response->topics.count = MAX(in->topics.count, 0);
     for (int32_t t = 0; t < in->topics.count; t++) {
@@ -173,7 +173,7 @@ static bool deletion_begin(struct deletion *deletion, const struct delete_record
 void handle_delete_records(struct shard *shard, struct request *request)
 {
     const struct delete_records_request *in = request->message;
-    struct deletion *deletion = request_array(request, 1, sizeof(*deletion));
+    struct deletion *deletion = broker_array(request, 1, sizeof(*deletion));
     if (deletion != NULL) {
         deletion->request = request;
         shard_timer_init(&deletion->timeout, deletion_expired);
@@ -207,7 +207,7 @@ static bool producer_add(void *context, const struct log_producer *producer)
     if (count == list->capacity) {
         uint32_t capacity = MAX(2 * count, 16);
         struct describe_producers_response_producer_state *items =
-            request_array(list->request, capacity, sizeof(*items));
+            broker_array(list->request, capacity, sizeof(*items));
         list->no_memory = items == NULL;
         if (items == NULL) return false;
         if (count > 0) memcpy(items, list->out->active_producers.items, count * sizeof(*items));
@@ -260,7 +260,7 @@ void handle_describe_producers(struct shard *shard, struct request *request)
     (void)shard;
     if (out != NULL)
         out->topics.items =
-            request_array(request, (size_t)MAX(in->topics.count, 1), sizeof(*out->topics.items));
+            broker_array(request, (size_t)MAX(in->topics.count, 1), sizeof(*out->topics.items));
     if (out == NULL || out->topics.items == NULL) {
         request_close(request, "no memory for an answer");
         return;
@@ -272,7 +272,7 @@ void handle_describe_producers(struct shard *shard, struct request *request)
         wire_struct_defaults(&wire_describe_producers_response_topic_response_shape, to);
         to->name = topic->name;
         int32_t count = MAX(topic->partition_indexes.count, 0);
-        to->partitions.items = request_array(request, (size_t)count, sizeof(*to->partitions.items));
+        to->partitions.items = broker_array(request, (size_t)count, sizeof(*to->partitions.items));
         for (int32_t p = 0; to->partitions.items != NULL && p < count; p++)
             producers_of(request, topic->name, topic->partition_indexes.items[p],
                          &to->partitions.items[to->partitions.count++]);
@@ -310,7 +310,7 @@ static bool dir_add(void *context, struct log *log)
     struct describe_log_dirs_response_describe_log_dirs_topic *topic =
         &dir->topics.items[dir->topics.count];
     struct describe_log_dirs_response_describe_log_dirs_partition *part =
-        request_array(list->request, 1, sizeof(*part));
+        broker_array(list->request, 1, sizeof(*part));
     list->no_memory = part == NULL;
     if (part == NULL) return false;
     wire_struct_defaults(&wire_describe_log_dirs_response_describe_log_dirs_topic_shape, topic);
@@ -343,8 +343,7 @@ void handle_describe_log_dirs(struct shard *shard, struct request *request)
     struct node *node = node_of(shard);
     struct describe_log_dirs_response *out = request_response(request);
     uint32_t count = logs_dir_count(node->logs);
-    if (out != NULL)
-        out->results.items = request_array(request, count, sizeof(*out->results.items));
+    if (out != NULL) out->results.items = broker_array(request, count, sizeof(*out->results.items));
     if (out == NULL || out->results.items == NULL) {
         request_close(request, "no memory for an answer");
         return;
@@ -368,7 +367,7 @@ void handle_describe_log_dirs(struct shard *shard, struct request *request)
                              &out->results.items[i]);
         dir_describe(node, i, &out->results.items[i]);
         out->results.items[i].topics.items =
-            request_array(request, logs + 1, sizeof(*out->results.items[i].topics.items));
+            broker_array(request, logs + 1, sizeof(*out->results.items[i].topics.items));
         list.no_memory = list.no_memory || out->results.items[i].topics.items == NULL;
     }
     if (!list.no_memory) logs_each(node->logs, dir_add, &list);

@@ -59,7 +59,7 @@ static int32_t metadata_brokers(struct request *request, struct metadata_respons
     uint32_t count = 0;
     const struct image_object *const *objects =
         image_sorted(node->image, IMAGE_BROKER, &request->arena, &count);
-    out->brokers.items = request_array(request, count, sizeof(*out->brokers.items));
+    out->brokers.items = broker_array(request, count, sizeof(*out->brokers.items));
     if (out->brokers.items == NULL) return -1;
     int32_t any = -1;
     for (uint32_t i = 0; i < count; i++) {
@@ -97,7 +97,7 @@ static int16_t leader_error(struct request *request, int32_t leader)
 /* Ids of a partition's list in the arena; `alive` filters: 1 alive ones, 0 dead ones, -1 all. */
 static int32_t *ids_of(struct request *request, struct image_ids ids, int alive, int32_t *count)
 {
-    int32_t *out = request_array(request, ids.count, sizeof(*out));
+    int32_t *out = broker_array(request, ids.count, sizeof(*out));
     *count = 0;
     for (uint32_t i = 0; out != NULL && i < ids.count; i++)
         if (alive < 0 || broker_alive(node_of(request->shard), ids.items[i]) == (alive == 1))
@@ -136,7 +136,7 @@ static void metadata_topic_found(struct request *request,
     out->topic_id = topic->id;
     out->is_internal = topic_is_internal(topic->name);
     out->partitions.items =
-        request_array(request, (size_t)topic->partition_count, sizeof(*out->partitions.items));
+        broker_array(request, (size_t)topic->partition_count, sizeof(*out->partitions.items));
     for (int32_t i = 0; out->partitions.items != NULL && i < topic->partition_count; i++)
         if (topic->partitions[i] != NULL)
             metadata_partition(request, topic->partitions[i], i,
@@ -193,7 +193,7 @@ static bool metadata_all(struct request *request, struct metadata_response *out)
     uint32_t count = 0;
     const struct image_object *const *topics =
         image_sorted(node->image, IMAGE_TOPIC, &request->arena, &count);
-    out->topics.items = request_array(request, count, sizeof(*out->topics.items));
+    out->topics.items = broker_array(request, count, sizeof(*out->topics.items));
     if (count > 0 && (topics == NULL || out->topics.items == NULL)) return false;
     for (uint32_t i = 0; i < count; i++) {
         const struct image_topic *topic = (const struct image_topic *)topics[i];
@@ -228,8 +228,7 @@ static bool metadata_topics(struct request *request, struct metadata_response *o
     bool by_id;
     int16_t error = metadata_check(request, &by_id);
     out->error_code = error;
-    out->topics.items =
-        request_array(request, (size_t)in->topics.count, sizeof(*out->topics.items));
+    out->topics.items = broker_array(request, (size_t)in->topics.count, sizeof(*out->topics.items));
     if (in->topics.count > 0 && out->topics.items == NULL) return false;
     for (int32_t i = 0; i < in->topics.count; i++) {
         struct metadata_response_metadata_response_topic *item =
@@ -278,7 +277,7 @@ static void cluster_brokers(struct request *request,
     uint32_t count = 0;
     const struct image_object *const *objects =
         image_sorted(node->image, IMAGE_BROKER, &request->arena, &count);
-    out->brokers.items = request_array(request, count, sizeof(*out->brokers.items));
+    out->brokers.items = broker_array(request, count, sizeof(*out->brokers.items));
     for (uint32_t i = 0; out->brokers.items != NULL && i < count; i++) {
         const struct image_node *broker = (const struct image_node *)objects[i];
         struct place place;
@@ -313,7 +312,7 @@ void handle_describe_cluster(struct shard *shard, struct request *request)
     } else if (in->endpoint_type != ENDPOINT_BROKERS) {
         out->error_code = KAFKA_UNSUPPORTED_ENDPOINT_TYPE;
         out->error_message =
-            request_text(request, "endpoint type %d is not known", in->endpoint_type);
+            broker_text(request, "endpoint type %d is not known", in->endpoint_type);
     } else {
         cluster_brokers(request, out, request->version >= 2 && in->include_fenced_brokers);
     }
@@ -380,14 +379,14 @@ static bool described_topic(struct request *request,
     out->is_internal = topic_is_internal(name);
     int32_t end = MIN(topic->partition_count, first + d->limit);
     out->partitions.items =
-        request_array(request, (size_t)MAX(end - first, 0), sizeof(*out->partitions.items));
+        broker_array(request, (size_t)MAX(end - first, 0), sizeof(*out->partitions.items));
     for (int32_t i = first; out->partitions.items != NULL && i < end; i++)
         if (topic->partitions[i] != NULL)
             described_partition(request, topic->partitions[i], i,
                                 &out->partitions.items[out->partitions.count++]);
     d->limit -= MAX(end - first, 0);
     if (end >= topic->partition_count) return true;
-    d->out->next_cursor = request_array(request, 1, sizeof(*d->out->next_cursor));
+    d->out->next_cursor = broker_array(request, 1, sizeof(*d->out->next_cursor));
     if (d->out->next_cursor != NULL) {
         wire_struct_defaults(&wire_describe_topic_partitions_response_cursor_shape,
                              d->out->next_cursor);
@@ -406,13 +405,13 @@ static struct view *described_names(struct request *request, int32_t *count)
         uint32_t all = 0;
         const struct image_object *const *topics =
             image_sorted(node_of(request->shard)->image, IMAGE_TOPIC, &request->arena, &all);
-        struct view *names = request_array(request, all, sizeof(*names));
+        struct view *names = broker_array(request, all, sizeof(*names));
         for (uint32_t i = 0; names != NULL && i < all; i++)
             names[i] = ((const struct image_topic *)topics[i])->name;
         *count = all > 0 && names == NULL ? -1 : (int32_t)all;
         return names;
     }
-    struct view *names = request_array(request, (size_t)*count, sizeof(*names));
+    struct view *names = broker_array(request, (size_t)*count, sizeof(*names));
     if (names == NULL) {
         *count = -1;
         return NULL;
@@ -435,7 +434,7 @@ void handle_describe_topic_partitions(struct shard *shard, struct request *reque
     struct view *names = described_names(request, &count);
     if (out != NULL)
         out->topics.items =
-            request_array(request, (size_t)MAX(count, 1), sizeof(*out->topics.items));
+            broker_array(request, (size_t)MAX(count, 1), sizeof(*out->topics.items));
     if (out == NULL || count < 0 || out->topics.items == NULL) {
         request_close(request, "no memory for an answer");
         return;

@@ -145,9 +145,9 @@ static void versions_features(struct node *node,
     const struct image_range *ranges = cluster_features(&count);
     uint32_t finalized = image_count(node->image, IMAGE_FEATURE);
     out->supported_features.items =
-        request_array(request, count, sizeof(*out->supported_features.items));
+        broker_array(request, count, sizeof(*out->supported_features.items));
     out->finalized_features.items =
-        request_array(request, finalized + 1, sizeof(*out->finalized_features.items));
+        broker_array(request, finalized + 1, sizeof(*out->finalized_features.items));
     if (out->supported_features.items == NULL || out->finalized_features.items == NULL) return;
     for (uint32_t i = 0; i < count; i++) {
         if (request->version < 4 && ranges[i].min == 0)

@@ -93,8 +93,8 @@ static void produce_record_errors(struct produce_part *part, const struct log_ap
 {
     struct request *request = part->produce->request;
     if (request->version < 8 || appended->error_count == 0) return;
-    part->out->record_errors.items = request_array(request, (size_t)appended->error_count,
-                                                   sizeof(*part->out->record_errors.items));
+    part->out->record_errors.items = broker_array(request, (size_t)appended->error_count,
+                                                  sizeof(*part->out->record_errors.items));
     if (part->out->record_errors.items == NULL) return;
     part->out->record_errors.count = appended->error_count;
     for (int32_t i = 0; i < appended->error_count; i++) {
@@ -105,8 +105,8 @@ static void produce_record_errors(struct produce_part *part, const struct log_ap
             view_of_string(record_fault_text(appended->errors[i].fault));
     }
     part->out->error_message =
-        request_text(request, "%d of the batch's records do not satisfy the topic's rules: %s",
-                     appended->error_total, record_fault_text(appended->fault));
+        broker_text(request, "%d of the batch's records do not satisfy the topic's rules: %s",
+                    appended->error_total, record_fault_text(appended->fault));
 }
 
 static void produce_refused(struct produce_part *part,
@@ -285,8 +285,8 @@ static bool produce_topic_begin(struct node *node,
     wire_struct_defaults(&wire_produce_response_topic_produce_response_shape, out);
     out->name = in->name;
     out->topic_id = in->topic_id;
-    out->partition_responses.items = request_array(request, (size_t)in->partition_data.count,
-                                                   sizeof(*out->partition_responses.items));
+    out->partition_responses.items = broker_array(request, (size_t)in->partition_data.count,
+                                                  sizeof(*out->partition_responses.items));
     if (in->partition_data.count > 0 && out->partition_responses.items == NULL) return false;
     out->partition_responses.count = MAX(in->partition_data.count, 0);
     for (int32_t i = 0; i < in->partition_data.count; i++) {
@@ -316,9 +316,9 @@ static bool produce_begin(struct node *node,
         parts += (size_t)MAX(in->topic_data.items[t].partition_data.count, 0);
     produce->response = request_response(request);
     if (produce->response == NULL) return false;
-    produce->response->responses.items = request_array(request, (size_t)in->topic_data.count,
-                                                       sizeof(*produce->response->responses.items));
-    produce->parts = request_array(request, parts, sizeof(*produce->parts));
+    produce->response->responses.items = broker_array(request, (size_t)in->topic_data.count,
+                                                      sizeof(*produce->response->responses.items));
+    produce->parts = broker_array(request, parts, sizeof(*produce->parts));
     if ((in->topic_data.count > 0 && produce->response->responses.items == NULL) ||
         (parts > 0 && produce->parts == NULL))
         return false;
@@ -335,7 +335,7 @@ void handle_produce(struct shard *shard, struct request *request)
     const struct produce_request *in = request->message;
     struct node *node = node_of(shard);
     assert(request->version >= PRODUCE_FIRST_SERVED);
-    struct produce *produce = request_array(request, 1, sizeof(*produce));
+    struct produce *produce = broker_array(request, 1, sizeof(*produce));
     if (produce == NULL) {
         request_close(request, "no memory for a produce request");
         return;

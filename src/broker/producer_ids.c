@@ -102,7 +102,7 @@ void handle_init_producer_id(struct shard *shard, struct request *request)
     const struct init_producer_id_request *in = request->message;
     struct node *node = node_of(shard);
     struct init_producer_id_response *out = request_response(request);
-    struct id_wait *wait = request_array(request, 1, sizeof(*wait));
+    struct id_wait *wait = broker_array(request, 1, sizeof(*wait));
     if (out == NULL || wait == NULL) {
         request_close(request, "no memory for an answer");
         return;
