@@ -100,6 +100,37 @@ const char *node_format(struct node_list *list, const char *format, ...)
     return text;
 }
 
+/* Text that a person can read: valid UTF-8 without control characters. */
+static bool printable(struct view bytes)
+{
+    for (uint32_t i = 0; i < bytes.size; i++)
+        if (bytes.data[i] < 0x20 || bytes.data[i] == 0x7f) return false;
+    return out_is_utf8(bytes);
+}
+
+const char *node_bytes(struct node_list *list, struct view bytes)
+{
+    struct out out;
+    struct view shown = bytes;
+
+    if (bytes.null) return "null";
+    out_init(&out, list->arena->mem);
+    out_format(&out, "%u byte%s", bytes.size, bytes.size == 1 ? "" : "s");
+    if (list->value_limit != 0) shown.size = MIN(shown.size, list->value_limit);
+    if (shown.size > 0 && printable(bytes)) {
+        out_char(&out, ' ');
+        out_literal(&out, shown);
+    } else if (shown.size > 0) {
+        out_text(&out, " 0x");
+        out_hex(&out, shown);
+    }
+    if (shown.size < bytes.size) out_text(&out, "...");
+    const char *text = node_format(list, "%.*s", (int)out.size_bytes, out.text);
+    if (out.failed) list->failed = true;
+    out_free(&out);
+    return text;
+}
+
 void node_paint(const struct node_list *list, uint8_t *painted, uint32_t size)
 {
     memset(painted, NODE_PARTS, size);

@@ -93,5 +93,22 @@ struct node_message {
  * it took; a fault is among the list's problems. Cost: O(bytes). */
 uint32_t node_message_add(struct node_list *list, const struct node_message *in, struct view bytes);
 
+/* A `records` value: the bytes, where they begin in the frame, the depth of its batches, and the
+ * path of its field. */
+struct node_records {
+    struct view bytes;
+    uint32_t offset;
+    uint16_t depth;
+    const char *path;
+};
+
+/* Add the nodes of its batches, records and headers; what is compressed is decompressed within
+ * RECORD_INFLATED_MAX. Node names: RecordBatch, Message (magic 0 and 1), [i] for a record. */
+void node_records_add(struct node_list *list, const struct node_records *in);
+
+/* `n bytes` and what they are: text where they are printable, else 0x and digits; at most
+ * `value_limit` of them. "null" for null. */
+const char *node_bytes(struct node_list *list, struct view bytes);
+
 /* Which part each byte belongs to: paints `parts[0 .. size)` from the list. */
 void node_paint(const struct node_list *list, uint8_t *parts, uint32_t size);

@@ -233,6 +233,14 @@ static void visit_value(struct builder *b, const struct wire_event *event)
     node.value = taken(b);
     if (event->index >= 0) node.about = NULL;
     node_add(b->list, &node);
+    if (event->type != WIRE_RECORDS || event->null) return;
+    struct node_records records = {
+        .bytes = event->bytes,
+        .offset = node.offset + event->prefix,
+        .depth = (uint16_t)(node.depth + 1),
+        .path = path(b, event->field, event->index),
+    };
+    node_records_add(b->list, &records);
 }
 
 static void visit_tags(struct builder *b, const struct wire_event *event)

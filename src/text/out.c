@@ -179,6 +179,16 @@ size_t out_width(struct view text)
     return width;
 }
 
+bool out_is_utf8(struct view text)
+{
+    for (uint32_t i = 0; i < text.size;) {
+        uint32_t size = utf8_size(text.data + i, text.size - i);
+        if (size == 0) return false;
+        i += size;
+    }
+    return true;
+}
+
 void out_hex(struct out *out, struct view bytes)
 {
     static const char digits[] = "0123456789abcdef";

@@ -46,6 +46,9 @@ void out_wrapped(struct out *out, const char *text, size_t indent, size_t width)
 /* Characters of UTF-8 text; a byte that begins none counts as one. */
 size_t out_width(struct view text);
 
+/* Is all of it well-formed UTF-8? */
+bool out_is_utf8(struct view text);
+
 /* Two lower-case digits a byte, nothing between. */
 void out_hex(struct out *out, struct view bytes);
 

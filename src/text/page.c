@@ -92,13 +92,13 @@ void page_lead(struct out *out, const struct page *page)
         bool there;
         const char *text;
     } parts[] = {
-        {contents.numbers, "numbers are zero"},
-        {contents.bools, "booleans are false"},
-        {contents.strings && contents.bytes, "strings and bytes are empty"},
-        {contents.strings && !contents.bytes, "strings are empty"},
-        {!contents.strings && contents.bytes, "bytes are empty"},
-        {contents.arrays, "each array has one element"},
-        {contents.records, "records are one empty RecordBatch of 61 bytes"},
+        {contents.numbers,                    "numbers are zero"                             },
+        {contents.bools,                      "booleans are false"                           },
+        {contents.strings && contents.bytes,  "strings and bytes are empty"                  },
+        {contents.strings && !contents.bytes, "strings are empty"                            },
+        {!contents.strings && contents.bytes, "bytes are empty"                              },
+        {contents.arrays,                     "each array has one element"                   },
+        {contents.records,                    "records are one empty RecordBatch of 61 bytes"},
     };
     const char *before = ": ";
     for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
