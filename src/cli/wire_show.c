@@ -1,6 +1,7 @@
 /* wire_show.c - `dohle wire show`: one message's sample instance in the view that is asked for. */
 #include "cli/wire.h"
 #include "text/frame.h"
+#include "text/json.h"
 #include "text/schema.h"
 #include "text/tree.h"
 
@@ -14,6 +15,24 @@ static enum format format_of(const char *text)
     for (size_t i = 0; text != NULL && i < ARRAY_SIZE(names); i++)
         if (strcmp(text, names[i]) == 0) return (enum format)i;
     return TREE;
+}
+
+/* The body's JSON, which `wire encode` reads. */
+static void print_json(struct cli *cli,
+                       const struct frame_kind *kind,
+                       const struct node_list *list,
+                       struct view frame)
+{
+    struct out json;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->nodes[i].depth == 1) at = list->nodes[i].offset;
+    out_init(&json, cli->mem);
+    (void)json_write(&json, wire_form(kind->message, kind->version),
+                     view_of(frame.data + at, frame.size - at));
+    json_pretty(&cli->out, out_so_far(&json));
+    out_free(&json);
 }
 
 static void print_sample(struct cli *cli,
@@ -32,6 +51,10 @@ static void print_sample(struct cli *cli,
         return;
     }
     frame_nodes(&list, kind, frame);
+    if (format == JSON) {
+        print_json(cli, kind, &list, frame);
+        return;
+    }
     switch (format) {
     case HEX:
         out_hex(&cli->out, frame);

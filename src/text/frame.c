@@ -78,20 +78,14 @@ static const struct wire_message *header_of(const struct frame_kind *kind)
     return kind->message->kind == WIRE_REQUEST ? &wire_request_header : &wire_response_header;
 }
 
-/* ---- the sample ------------------------------------------------------------------------------ */
+/* ---- encoding -------------------------------------------------------------------------------- */
 
-/* Append the sample of one message; false when there is no memory. */
-static bool sample_one(struct out *out,
-                       const struct wire_message *message,
-                       int16_t version,
-                       struct arena *arena,
-                       void (*amend)(const struct frame_kind *, void *),
-                       const struct frame_kind *kind)
+/* Append one message; false when there is no memory. */
+static bool put_message(struct out *out,
+                        const struct wire_form *form,
+                        const void *value,
+                        struct arena *arena)
 {
-    const struct wire_form *form = wire_form(message, version);
-    void *value = arena_get(arena, message->size_bytes);
-    if (value == NULL || !wire_sample(form, arena, value)) return false;
-    if (amend != NULL) amend(kind, value);
     size_t size = wire_size(form, value);
     uint8_t *bytes = arena_get(arena, size + 1);
     if (bytes == NULL) return false;
@@ -101,11 +95,27 @@ static bool sample_one(struct out *out,
     return !out->failed;
 }
 
-static void amend_request_header(const struct frame_kind *kind, void *value)
+static bool put_header(struct out *out,
+                       const struct frame_kind *kind,
+                       const struct frame_header *in,
+                       struct arena *arena)
 {
-    struct request_header *header = value;
-    header->request_api_key = kind->api->key;
-    header->request_api_version = kind->version;
+    const struct wire_message *message = header_of(kind);
+    const struct wire_form *form = wire_form(message, kind->header_version);
+
+    if (kind->message->kind == WIRE_REQUEST) {
+        struct request_header header;
+        wire_defaults(message, &header);
+        header.request_api_key = kind->api->key;
+        header.request_api_version = kind->version;
+        header.correlation_id = in->correlation_id;
+        header.client_id = in->client_id;
+        return put_message(out, form, &header, arena);
+    }
+    struct response_header header;
+    wire_defaults(message, &header);
+    header.correlation_id = in->correlation_id;
+    return put_message(out, form, &header, arena);
 }
 
 static void put_envelope(struct out *out, const struct frame_kind *kind)
@@ -119,26 +129,37 @@ static void put_envelope(struct out *out, const struct frame_kind *kind)
     }
 }
 
-struct view frame_sample(const struct frame_kind *kind, struct arena *arena)
+struct view frame_encode(const struct frame_kind *kind,
+                         const struct frame_header *header,
+                         const void *body,
+                         struct arena *arena)
 {
     struct out out;
-    bool request = kind->message->kind == WIRE_REQUEST;
     bool framed = kind->header_version >= 0;
 
     out_init(&out, arena->mem);
     bool done = true;
     if (framed) {
         out_repeat(&out, 0, SIZE_BYTES);
-        done = sample_one(&out, header_of(kind), kind->header_version, arena,
-                          request ? amend_request_header : NULL, kind);
+        done = put_header(&out, kind, header, arena);
     } else {
         put_envelope(&out, kind);
     }
-    done = done && sample_one(&out, kind->message, kind->version, arena, NULL, kind);
+    done = done && put_message(&out, wire_form(kind->message, kind->version), body, arena);
     if (framed && done) store_be32((uint8_t *)out.text, (uint32_t)out.size_bytes - SIZE_BYTES);
     struct view frame = done ? arena_copy(arena, out_so_far(&out)) : VIEW_NULL;
     out_free(&out);
     return frame;
+}
+
+struct view frame_sample(const struct frame_kind *kind, struct arena *arena)
+{
+    const struct wire_form *form = wire_form(kind->message, kind->version);
+    struct frame_header header = {.client_id = VIEW_EMPTY};
+    void *body = arena_get(arena, MAX(kind->message->size_bytes, 1u));
+
+    if (body == NULL || !wire_sample(form, arena, body)) return VIEW_NULL;
+    return frame_encode(kind, &header, body, arena);
 }
 
 /* ---- what a frame is ------------------------------------------------------------------------- */
@@ -162,6 +183,25 @@ enum frame_state frame_request_kind(struct view frame, struct frame_kind *out)
     if (wire_form(api->request, head.version) == NULL) return FRAME_UNKNOWN_VERSION;
     *out = frame_kind_of(api->request, head.version);
     return FRAME_KNOWN;
+}
+
+bool frame_record_kind(const struct wire_message *message,
+                       struct view bytes,
+                       int16_t *version,
+                       struct frame_kind *out)
+{
+    struct frame_kind any = frame_kind_of(message, message->version_min);
+    struct envelope fields[3];
+    uint32_t count = envelope_of(&any, fields);
+    struct reader in = reader_of(bytes);
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t value = fields[i].varint ? reader_uvarint(&in) : reader_be16(&in);
+        if (strcmp(fields[i].name, "version") == 0) *version = (int16_t)value;
+    }
+    if (in.fault != READER_OK || wire_form(message, *version) == NULL) return false;
+    *out = frame_kind_of(message, *version);
+    return true;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

@@ -28,6 +28,26 @@ struct frame_kind frame_kind_of(const struct wire_message *message, int16_t vers
  * view: the arena is exhausted. */
 MUST_USE struct view frame_sample(const struct frame_kind *kind, struct arena *arena);
 
+/* The frame of a message whose header values are given: the request's key and version are set from
+ * `kind`. Records get what stands before them. `body` is a value of the message's struct. The null
+ * view: the arena is exhausted. */
+struct frame_header {
+    int32_t correlation_id;
+    struct view client_id; /* Requests only; may be null. */
+};
+MUST_USE struct view frame_encode(const struct frame_kind *kind,
+                                  const struct frame_header *header,
+                                  const void *body,
+                                  struct arena *arena);
+
+/* What a record is whose message is known: its version is in its first bytes, or `version` where
+ * Kafka writes none. False: too short, or a version that the message does not have; *version is
+ * set to it. */
+MUST_USE bool frame_record_kind(const struct wire_message *message,
+                                struct view bytes,
+                                int16_t *version,
+                                struct frame_kind *out);
+
 /* The beginning of a request frame. */
 struct frame_head {
     uint32_t size; /* As the frame says it, without its own four bytes. */
