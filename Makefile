@@ -59,12 +59,17 @@ $(B)/metricc: tools/metricc.c
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
 
+$(B)/configc: tools/configc.c
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
+
 # The stamp is a piece of makefile that names the generated sources: make reads it, and makes it
 # first if it is old. A generated file that would not change is not touched.
-$(GEN_STAMP): $(B)/schemac $(B)/metricc $(SCHEMAS) $(wildcard schema/*.json)
+$(GEN_STAMP): $(B)/schemac $(B)/metricc $(B)/configc $(SCHEMAS) $(wildcard schema/*.json)
 	@mkdir -p $(B)/gen
 	$(B)/schemac schema $(B)/gen
 	$(B)/metricc schema $(B)/gen
+	$(B)/configc schema $(B)/gen
 	@echo "GEN_C =" $(B)/gen/*.c > $@
 
 ifneq ($(MAKECMDGOALS),clean)

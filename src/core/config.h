@@ -39,20 +39,33 @@ enum config_honoured {
     CONFIG_HONOURED
 };
 
+/* The form of a text value, beyond its type. */
+enum config_form {
+    CONFIG_FORM_ANY,
+    CONFIG_FORM_REPLICAS, /* `*` alone, or items partition:broker. */
+    CONFIG_FORM_RESET     /* latest, earliest, or by_duration: and an ISO 8601 duration. */
+};
+
+#define CONFIG_UNBOUNDED __builtin_inf()
+
 struct config_def {
     const char *name;
     const char *default_text;    /* NULL: none (Kafka's null). */
     const char *meaning;         /* In our words, a sentence or two. */
     const char *const *synonyms; /* Of a topic setting: the broker settings that give its default,
                                     the dynamic one first; NULL-terminated. NULL: none. */
-    const char *const *values;   /* The only values (of a list: items) allowed; NULL: see below. */
-    double min;                  /* Numbers, both inclusive. */
+    const char *const *values;   /* The only values (of a list: items) allowed; NULL: any. */
+    double min; /* Of numbers; both bounds are inclusive. CONFIG_UNBOUNDED: none. */
     double max;
     uint8_t type;     /* enum config_type */
     uint8_t scope;    /* enum config_scope */
     uint8_t dynamic;  /* enum config_dynamic */
     uint8_t honoured; /* enum config_honoured */
-    bool required;    /* Of a list: must not be empty. */
+    uint8_t form;     /* enum config_form */
+    bool not_zero;    /* A number that must not be 0, though it lies within the bounds. */
+    bool not_empty;   /* A list or text that must not be empty. */
+    bool any_case;    /* `values` are compared without case. */
+    bool required;    /* Kafka has no default: somebody must set it (Dohle has its own). */
     bool internal;    /* Not shown by DescribeConfigs. */
     bool own;         /* Dohle's, not Kafka's. */
 };
@@ -72,7 +85,7 @@ enum config_fault {
     CONFIG_E_PARSE, /* Not a value of its type. */
     CONFIG_E_RANGE, /* A number outside [min, max]. */
     CONFIG_E_VALUE, /* Text that is not among the allowed, or does not have the form. */
-    CONFIG_E_EMPTY, /* An empty item in a list, or an empty list where that is not allowed. */
+    CONFIG_E_EMPTY, /* An empty item in a list, or nothing at all where that is not allowed. */
     CONFIG_E_LONG,  /* More than 32,767 characters. */
     CONFIG_E_NULL   /* No value where there must be one. */
 };
@@ -85,8 +98,11 @@ MUST_USE bool config_parse_bool(struct view text, bool *out);
 MUST_USE bool config_parse_int64(struct view text, int64_t *out);
 MUST_USE bool config_parse_double(struct view text, double *out);
 
-/* The next item of a list, trimmed; false at the end. `rest` begins as the whole value. The empty
- * value has no items; an empty item comes as the empty view. */
+/* Begin to walk a list: what config_list_next() goes on from. Null for an empty or null value,
+ * which has no items. */
+struct view config_list(struct view text);
+
+/* The next item, trimmed; false at the end. An empty item comes as the empty view. */
 bool config_list_next(struct view *rest, struct view *item);
 
 /* Is the text one of the list's items? */
