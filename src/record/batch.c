@@ -111,7 +111,7 @@ bool batch_next(struct batch_scan *scan, struct batch_header *out, struct view *
         return false;
     }
     if (rest.size < batch_size(out)) return false;
-    if (fault != RECORD_OK) {
+    if (fault != RECORD_OK && !scan->frames) {
         scan->fault = fault;
         return false;
     }

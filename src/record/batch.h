@@ -141,6 +141,8 @@ MUST_USE enum record_fault batch_check(struct view bytes,
 struct batch_scan {
     struct view bytes;
     uint32_t at;             /* Of the next batch: all before it are complete ("valid bytes"). */
+    bool frames;             /* Yield also what is complete but too short for its magic; only base
+                                offset, length and magic are set of its header. */
     enum record_fault fault; /* Why it stopped, RECORD_OK at the end (also before a cut batch). */
 };
 

@@ -45,6 +45,25 @@ static uint32_t bytes_size(struct view bytes)
     return sink_varlong_size((int32_t)bytes.size) + bytes.size;
 }
 
+/* Over a record's headers, given either way. */
+struct header_cursor {
+    const struct record_input *record;
+    int32_t index;
+    uint32_t at;
+};
+
+static bool header_next(struct header_cursor *cursor, struct record_header *out)
+{
+    const struct record_input *record = cursor->record;
+    if (cursor->index == record->header_count) return false;
+    if (record->headers != NULL)
+        *out = record->headers[cursor->index];
+    else if (!record_header_decode(record->header_bytes, &cursor->at, out))
+        return false;
+    cursor->index++;
+    return true;
+}
+
 /* Size of all that follows a record's length. */
 static uint64_t body_size(const struct record_input *record,
                           int32_t offset_delta,
@@ -53,10 +72,11 @@ static uint64_t body_size(const struct record_input *record,
     uint64_t size = 1 + sink_varlong_size(timestamp_delta) + sink_varlong_size(offset_delta);
     size += (uint64_t)bytes_size(record->key) + bytes_size(record->value);
     size += sink_varlong_size(record->header_count);
-    if (record->headers == NULL) return size + record->header_bytes.size;
-    for (int32_t i = 0; i < record->header_count; i++) {
-        assert(!record->headers[i].key.null);
-        size += (uint64_t)bytes_size(record->headers[i].key) + bytes_size(record->headers[i].value);
+    struct header_cursor at = {.record = record};
+    struct record_header header;
+    while (header_next(&at, &header)) {
+        assert(!header.key.null);
+        size += (uint64_t)bytes_size(header.key) + bytes_size(header.value);
     }
     return size;
 }
@@ -76,20 +96,6 @@ static uint8_t *store_bytes(uint8_t *at, struct view bytes)
     at = sink_varlong_store(at, (int32_t)bytes.size);
     if (bytes.size > 0) memcpy(at, bytes.data, bytes.size);
     return at + bytes.size;
-}
-
-static uint8_t *store_headers(uint8_t *at, const struct record_input *record)
-{
-    if (record->headers == NULL) {
-        if (record->header_bytes.size > 0)
-            memcpy(at, record->header_bytes.data, record->header_bytes.size);
-        return at + record->header_bytes.size;
-    }
-    for (int32_t i = 0; i < record->header_count; i++) {
-        at = store_bytes(at, record->headers[i].key);
-        at = store_bytes(at, record->headers[i].value);
-    }
-    return at;
 }
 
 /* Append the record's bytes to `out`. */
@@ -113,7 +119,13 @@ static void store_record(struct sink *out,
     at = sink_varlong_store(at, offset_delta);
     at = store_bytes(at, record->key);
     at = store_bytes(at, record->value);
-    at = store_headers(sink_varlong_store(at, record->header_count), record);
+    at = sink_varlong_store(at, record->header_count);
+    struct header_cursor cursor = {.record = record};
+    struct record_header header;
+    while (header_next(&cursor, &header)) {
+        at = store_bytes(at, header.key);
+        at = store_bytes(at, header.value);
+    }
     assert(at == start + whole);
     sink_used(out, whole);
 }

@@ -17,14 +17,16 @@ static enum record_fault check_frame(const struct batch_rules *rules,
                                      struct view *batch)
 {
     struct batch_scan scan = batch_scan_of(bytes);
+    scan.frames = true;
     if (!batch_next(&scan, &verdict->header, batch))
         return scan.fault == RECORD_OK ? RECORD_NO_BATCH : scan.fault;
 
     const struct batch_header *header = &verdict->header;
     verdict->size_bytes = batch->size;
     if (header->magic != 2) return RECORD_MAGIC_OLD;
-    bool no_zstd = rules->produce_version >= 3 && rules->produce_version < 7;
-    if (no_zstd && batch_codec(header) == CODEC_ZSTD) return RECORD_ZSTD_OLD;
+    bool old = rules->produce_version >= 3 && rules->produce_version < 7;
+    if (old && batch_codec(header) == CODEC_ZSTD) return RECORD_ZSTD_OLD;
+    if (old && batch_codec(header) >= CODEC_COUNT) return RECORD_CODEC;
 
     struct batch_header second;
     struct view rest;
@@ -39,6 +41,7 @@ static enum record_fault check_header(const struct batch_rules *rules,
     bool client = rules->origin == BATCH_FROM_CLIENT;
     if (client && header->base_offset != 0) return RECORD_BASE_OFFSET;
     if (batch.size > rules->message_bytes_max) return RECORD_TOO_LARGE;
+    if (batch.size < BATCH_HEADER_BYTES) return RECORD_LENGTH;
     if (!batch_crc_valid(header, batch)) return RECORD_CRC;
     if (batch_codec(header) >= CODEC_COUNT) return RECORD_CODEC;
     if (!client) return RECORD_OK;
@@ -48,7 +51,8 @@ static enum record_fault check_header(const struct batch_rules *rules,
     if (header->record_count <= 0) return RECORD_COUNT;
     if (header->last_offset_delta + 1 != header->record_count) return RECORD_COUNT_MISMATCH;
     if ((header->attributes & BATCH_CONTROL) != 0) return RECORD_CONTROL;
-    if (header->producer_id >= 0 && header->base_sequence < 0) return RECORD_SEQUENCE;
+    bool incomplete = header->base_sequence < 0 || header->producer_epoch < 0;
+    if (header->producer_id >= 0 && incomplete) return RECORD_SEQUENCE;
     return RECORD_OK;
 }
 
@@ -97,6 +101,14 @@ static void note_error(struct batch_verdict *verdict,
     verdict->errors[verdict->error_count++] = *error;
 }
 
+/* Can a batch with these producer fields be written anew? */
+static bool producer_sound(const struct batch_header *header)
+{
+    bool transactional = (header->attributes & BATCH_TRANSACTIONAL) != 0;
+    if (header->producer_id == BATCH_NO_PRODUCER) return !transactional;
+    return header->producer_epoch != -1;
+}
+
 /* Every record. Collects what single records break; the result is about the structure. */
 static enum record_fault check_records(struct compress_work *work,
                                        struct arena *request,
@@ -107,6 +119,7 @@ static enum record_fault check_records(struct compress_work *work,
     const struct batch_header *header = &verdict->header;
     int64_t max_timestamp_ms = BATCH_NO_TIMESTAMP;
     bool in_order = true;
+    bool negative = false;
     int32_t index = 0;
     struct record_iter iter;
     struct record record;
@@ -121,13 +134,17 @@ static enum record_fault check_records(struct compress_work *work,
         }
         max_timestamp_ms = MAX(max_timestamp_ms, record.timestamp_ms);
         in_order &= record.offset_delta == index;
+        negative |= record.timestamp_ms < BATCH_NO_TIMESTAMP;
     }
     enum record_fault structure = record_iter_end(&iter);
     if (structure != RECORD_OK) return structure;
 
     verdict->max_timestamp_ms = max_timestamp_ms;
+    if (verdict->fault != RECORD_OK) return RECORD_OK;
     bool kept = batch_codec(header) != CODEC_NONE && !verdict->rebuild;
-    if (verdict->fault == RECORD_OK && kept && !in_order) verdict->fault = RECORD_OFFSETS;
+    if (kept && !in_order) verdict->fault = RECORD_OFFSETS;
+    if (verdict->rebuild && !producer_sound(header)) verdict->fault = RECORD_PRODUCER;
+    if (verdict->rebuild && negative) verdict->fault = RECORD_TIME_VALUE;
     return RECORD_OK;
 }
 

@@ -204,7 +204,7 @@ static bool snappy_framed(const struct decompress *stream)
            memcmp(at_of(stream), snappy_magic, sizeof(snappy_magic)) == 0;
 }
 
-/* Step over the header that stands at the cursor. */
+/* Step over the header of a later stream: only there Kafka's reader looks at the version. */
 static void snappy_header(struct decompress *stream)
 {
     assert(snappy_framed(stream));
@@ -216,7 +216,7 @@ static void snappy_header(struct decompress *stream)
 static void snappy_start(struct decompress *stream)
 {
     if (snappy_framed(stream))
-        snappy_header(stream);
+        stream->at += SNAPPY_HEADER_BYTES;
     else if (left_of(stream) == 0)
         (void)fail(stream, DECOMPRESS_DATA);
     else
@@ -295,6 +295,8 @@ static void lz4_block(struct decompress *stream, uint32_t size)
     }
     stream->block = work->block_in;
     stream->block_bytes = (uint32_t)length;
+    /* No writer makes an empty block; Kafka's reader takes it for the end. */
+    if (length == 0) stream->ended = true;
 }
 
 /* The next block, or the end, or a fault. */
@@ -410,8 +412,13 @@ static uint32_t zstd_read(struct decompress *stream, uint8_t *out, uint32_t size
             break;
         }
         stream->mid_frame = result != 0;
+        if (result == 0) stream->members++;
         bool stuck = from.pos == 0 && to.pos == before;
-        if (stream->mid_frame && left_of(stream) == 0 && (stuck || to.pos < size))
+        bool cut = stream->mid_frame && left_of(stream) == 0 && (stuck || to.pos < size);
+        /* Kafka's reader takes a cut of the second frame or a later one for the end. */
+        if (cut && stream->members > 1)
+            stream->ended = true;
+        else if (cut)
             (void)fail(stream, DECOMPRESS_DATA);
     }
     return (uint32_t)to.pos;

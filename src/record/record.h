@@ -42,7 +42,7 @@ enum record_fault {
     RECORD_COUNT,          /* 87: record count not above 0 (reading: below 0). */
     RECORD_COUNT_MISMATCH, /* 87: last offset delta + 1 is not the record count. */
     RECORD_CONTROL,        /* 87: a control batch from a client, or a bad control record. */
-    RECORD_SEQUENCE,       /* 87: a producer id without a sequence. */
+    RECORD_SEQUENCE,       /* 87: a producer id without an epoch or a sequence. */
     /* The records' structure. */
     RECORD_SHORT,        /* 87: the records end early, or a field runs over its record. */
     RECORD_VARINT,       /* 87: a varint of too many bytes. */
@@ -53,6 +53,7 @@ enum record_fault {
     RECORD_DECOMPRESS,   /* -1: the payload cannot be decompressed. */
     RECORD_BOMB,         /* 10: the payload decompresses to more than the cap. */
     RECORD_MEMORY,       /* -1: no memory to look at it now. */
+    RECORD_PRODUCER,     /* -1: producer fields with which no batch can be written anew. */
     RECORD_OFFSETS,      /* -1: compressed, and offset deltas are not 0, 1, 2... */
     /* Rules for single records: collected, not raised at once. */
     RECORD_NULL_KEY,   /* 87: null key on a compacted topic. */
@@ -60,7 +61,7 @@ enum record_fault {
     RECORD_TIME_TYPE,  /* 32: marked LogAppendTime by the producer. */
     RECORD_NESTED,     /* 87: a compressed message inside a compressed one (magic 0, 1). */
     RECORD_WRAPPER,    /* 87: a compressed message of magic 0 or 1 that makes no sense. */
-    RECORD_TIME_VALUE, /* -1: a negative timestamp other than -1 (magic 1). */
+    RECORD_TIME_VALUE, /* -1: below -1, where records are written anew. */
     RECORD_FAULT_COUNT
 };
 
@@ -101,6 +102,11 @@ MUST_USE enum record_fault record_parse(struct view in, struct record *out, uint
 MUST_USE bool record_header_next(const struct record *record,
                                  uint32_t *at,
                                  struct record_header *out);
+
+/* The same on header bytes that are known to be sound. */
+MUST_USE bool record_header_decode(struct view header_bytes,
+                                   uint32_t *at,
+                                   struct record_header *out);
 
 /* ---- walking over a batch's records ------------------------------------------------------------
  */

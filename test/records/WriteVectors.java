@@ -179,7 +179,7 @@ public class WriteVectors {
     public static void main(String[] args) throws Exception {
         folder = Path.of(args[0]);
         Files.createDirectories(folder);
-        index.append("# Written by test/java/records/WriteVectors.java with the classes of Apache Kafka ").append(args[1]).append('\n');
+        index.append("# Written by test/records/WriteVectors.java with the classes of Apache Kafka ").append(args[1]).append('\n');
         codecs();
         producers();
         kraft();
