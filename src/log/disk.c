@@ -16,6 +16,15 @@ struct disk_path disk_join(const char *folder, const char *name)
     return path;
 }
 
+struct disk_path disk_path_of(const char *text)
+{
+    struct disk_path path;
+    int length = snprintf(path.text, sizeof(path.text), "%s", text);
+    assert(length > 0);
+    assert((size_t)length < sizeof(path.text));
+    return path;
+}
+
 int disk_read_whole(struct io *io,
                     struct mem *mem,
                     const char *path,

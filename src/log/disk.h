@@ -18,6 +18,9 @@ struct disk_path {
 /* `folder`/`name`. A result that does not fit stops the program: folders are checked at start. */
 struct disk_path disk_join(const char *folder, const char *name);
 
+/* `text` as it is. */
+struct disk_path disk_path_of(const char *text);
+
 /* A file's bytes, from `mem`: give them back with disk_free(). */
 struct disk_bytes {
     uint8_t *data; /* NULL if empty. */

@@ -3,10 +3,10 @@
 
 #include "log/checkpoint.h"
 
-bool epochs_reserve(struct mem *mem, struct epochs *epochs)
+bool epochs_reserve(struct mem *mem, struct epochs *epochs, uint32_t more)
 {
-    if (epochs->count < epochs->capacity) return true;
-    uint32_t capacity = epochs->capacity == 0 ? 2 : epochs->capacity * 2;
+    if (epochs->count + more <= epochs->capacity) return true;
+    uint32_t capacity = MAX(epochs->capacity * 2, epochs->count + MAX(more, 2u));
     struct epoch_entry *entries = mem_get(mem, capacity * sizeof(entries[0]));
     if (entries == NULL) return false;
     if (epochs->count > 0) memcpy(entries, epochs->entries, epochs->count * sizeof(entries[0]));
@@ -124,7 +124,7 @@ bool epochs_read(struct mem *mem, struct epochs *epochs, struct view text)
     epochs->dirty = false;
     bool good = true;
     while (good && checkpoint_next(&reader, &entry)) {
-        good = entry.number >= 0 && entry.offset >= 0 && epochs_reserve(mem, epochs) &&
+        good = entry.number >= 0 && entry.offset >= 0 && epochs_reserve(mem, epochs, 1) &&
                (epochs->count == 0 || (epochs->entries[epochs->count - 1].epoch < entry.number &&
                                        epochs->entries[epochs->count - 1].start < entry.offset));
         if (good)

@@ -22,8 +22,8 @@ struct epochs {
     bool dirty; /* The file lacks something. */
 };
 
-/* Room for one more entry. False: no memory. */
-MUST_USE bool epochs_reserve(struct mem *mem, struct epochs *epochs);
+/* Room for `more` entries. False: no memory. */
+MUST_USE bool epochs_reserve(struct mem *mem, struct epochs *epochs, uint32_t more);
 
 /* Records from `start` on have this epoch; both >= 0. Nothing changes if it is the last one already
  * and begins earlier; else what contradicts it goes from the end. Room has been reserved. */

@@ -1,0 +1,147 @@
+/* ballast.c - space is reserved before offsets are given: one file of blocks per directory.
+ *
+ * What a log has given offsets to must find room on the disk. Instead of reserving for each of ten
+ * thousand logs, each directory keeps one ballast file whose blocks are at least as many as its
+ * logs may have unsynced. When a write meets a full disk the ballast is given up and the same write
+ * is made again; from then on appends answer LOG_E_FULL, until the ballast could be taken again.
+ *
+ * `.dohle-ballast` is a plain file without bytes (its blocks lie behind its end); Apache Kafka
+ * ignores plain files, and a clean stop removes it. Filesystems that cannot reserve have none. */
+#include <errno.h>
+
+#include "log/state.h"
+
+#define BALLAST_NAME     ".dohle-ballast"
+#define BALLAST_MIN      (1024u * 1024u)
+#define BALLAST_AGAIN_MS 1000
+
+static struct disk_path ballast_path(const struct log_directory *directory)
+{
+    return disk_join(directory->path, BALLAST_NAME);
+}
+
+/* Bytes that could be reserved (at least `min`), 0 where reserving does not exist, or -errno. */
+static int64_t ballast_reserve(struct io *io, const char *path, uint64_t wanted, uint64_t min)
+{
+    struct io_file *file;
+    int error = io_disk_open(io, path, IO_OPEN_WRITE | IO_OPEN_CREATE | IO_OPEN_TRUNCATE, &file);
+    if (error < 0) return error;
+    uint64_t bytes = wanted;
+    for (;;) {
+        error = io_disk_reserve(io, file, 0, bytes);
+        if (!disk_is_full(error) || bytes / 2 < min) break;
+        bytes /= 2;
+    }
+    io_disk_close(io, file);
+    if (error == 0) return (int64_t)bytes;
+    int ignored = disk_unlink_if_there(io, path); /* The first failure counts. */
+    (void)ignored;
+    return error == -EOPNOTSUPP || error == -ENOSYS || error == -EINVAL ? 0 : error;
+}
+
+void log_ballast_take(struct log_directory *directory)
+{
+    struct logs *logs = directory->logs;
+    uint64_t wanted = logs->options.unsynced_max_bytes;
+    directory->unsynced_max = wanted;
+    int64_t got = ballast_reserve(logs->io, ballast_path(directory).text, wanted,
+                                  MIN(wanted, (uint64_t)BALLAST_MIN));
+    if (got > 0) {
+        directory->ballast_bytes = (uint64_t)got;
+        directory->unsynced_max = (uint64_t)got;
+    } else if (disk_is_full(got)) {
+        directory->full = true;
+        logs_say(logs, "log directory \"%s\" is full: appends are refused until there is space",
+                 directory->path);
+    } else if (got < 0) {
+        log_directory_fail(directory, got);
+    }
+}
+
+void log_ballast_free(struct log_directory *directory)
+{
+    if (directory->ballast_bytes == 0) return;
+    directory->ballast_bytes = 0;
+    int error = disk_unlink_if_there(directory->logs->io, ballast_path(directory).text);
+    if (error < 0) log_directory_fail(directory, error);
+}
+
+static bool resubmit(void *context, struct log *log)
+{
+    if (log->directory == context && !list_empty(&log->writes)) log_writes_submit(log);
+    return true;
+}
+
+/* ---- giving up ------------------------------------------------------------------------------- */
+
+static int64_t ballast_drop_run(struct io *io, void *argument)
+{
+    const struct log_directory *directory = argument;
+    return disk_unlink_if_there(io, ballast_path(directory).text);
+}
+
+static void ballast_drop_done(struct io_op *op)
+{
+    struct log_directory *directory = container_of(op, struct log_directory, ballast_op);
+    directory->logs->in_flight--;
+    directory->ballast_busy = false;
+    directory->ballast_bytes = 0;
+    if (op->result < 0)
+        log_directory_fail(directory, op->result);
+    else
+        logs_each(directory->logs, resubmit, directory);
+}
+
+void log_directory_full(struct log_directory *directory)
+{
+    struct logs *logs = directory->logs;
+    if (!directory->full)
+        logs_say(logs, "log directory \"%s\" is full: appends are refused until there is space",
+                 directory->path);
+    directory->full = true;
+    directory->ballast_next_ms = io_now_ms(logs->io) + BALLAST_AGAIN_MS;
+    if (directory->ballast_busy || directory->ballast_bytes == 0) return;
+    directory->ballast_busy = true;
+    directory->ballast_op.done = ballast_drop_done;
+    logs->in_flight++;
+    io_job(logs->io, &directory->ballast_op, ballast_drop_run, directory);
+}
+
+/* ---- taking again ---------------------------------------------------------------------------- */
+
+static int64_t ballast_again_run(struct io *io, void *argument)
+{
+    const struct log_directory *directory = argument;
+    uint64_t wanted = directory->unsynced_max;
+    return ballast_reserve(io, ballast_path(directory).text, wanted, wanted);
+}
+
+static void ballast_again_done(struct io_op *op)
+{
+    struct log_directory *directory = container_of(op, struct log_directory, ballast_op);
+    struct logs *logs = directory->logs;
+    logs->in_flight--;
+    directory->ballast_busy = false;
+    directory->ballast_next_ms = io_now_ms(logs->io) + BALLAST_AGAIN_MS;
+    if (op->result >= 0) {
+        directory->full = false;
+        directory->ballast_bytes = (uint64_t)op->result;
+        logs_say(logs, "log directory \"%s\" has space again", directory->path);
+    } else if (!disk_is_full(op->result)) {
+        log_directory_fail(directory, op->result);
+        return;
+    }
+    logs_each(logs, resubmit, directory);
+}
+
+int64_t log_ballast_turn(struct log_directory *directory, int64_t now_ms)
+{
+    struct logs *logs = directory->logs;
+    if (!directory->full || directory->ballast_busy || directory->error != 0) return INT64_MAX;
+    if (now_ms < directory->ballast_next_ms) return directory->ballast_next_ms;
+    directory->ballast_busy = true;
+    directory->ballast_op.done = ballast_again_done;
+    logs->in_flight++;
+    io_job(logs->io, &directory->ballast_op, ballast_again_run, directory);
+    return INT64_MAX;
+}

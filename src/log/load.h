@@ -1,0 +1,55 @@
+/* load.h - opening a log: shared by load*.c only.
+ *
+ * The whole runs as one job that owns the log's segments, epochs, producers and ends meanwhile. */
+#pragma once
+
+#include "log/state.h"
+
+enum load_file_kind {
+    LOAD_LOG = 1,
+    LOAD_OFFSETS = 2,
+    LOAD_TIMES = 4,
+    LOAD_TXNS = 8,
+    LOAD_SNAPSHOT = 16,
+};
+
+/* What the folder has for one base offset. */
+struct load_base {
+    int64_t base;
+    int kinds; /* Set of load_file_kind. */
+};
+
+struct load {
+    struct log_work work;
+    struct log *log;
+    struct io *io;   /* The job's view of the world. */
+    struct mem *mem; /* The job's memory. */
+    struct scan scan;
+    struct load_base *bases; /* By base, rising. */
+    uint32_t base_count;
+    uint32_t base_capacity;
+    int64_t wall_ms;
+    int64_t recovery_point; /* From the checkpoint: all below was durable. */
+    int64_t recover_from;   /* Segments from this base on are scanned; INT64_MAX: none. */
+    int64_t end;            /* One past the last offset found so far. */
+    bool folder;            /* It is there. */
+    bool epochs_rebuild;    /* The epochs' file is missing or does not hold. */
+    bool synced;            /* The folder's names have been made durable. */
+    bool damaged;
+    struct uuid topic_id; /* As found; zero: none. */
+};
+
+/* load_files.c: names. 0 or -errno. */
+MUST_USE int load_list(struct load *load);
+MUST_USE int load_settle_swaps(struct load *load);
+MUST_USE int load_metadata(struct load *load, bool *stray);
+MUST_USE int load_delete_segment(struct load *load, int64_t base);
+
+/* load_scan.c: segments. 0 or -errno. */
+MUST_USE int load_segment_open(struct load *load,
+                               struct segment *segment,
+                               const struct load_base *at);
+MUST_USE int load_segment_recover(struct load *load, struct segment *segment, bool *cut);
+MUST_USE int load_epochs_rebuild(struct load *load);
+MUST_USE int load_producers_replay(struct load *load, int64_t from, int64_t to);
+MUST_USE int load_producers_snapshot(struct load *load, int64_t at_most);

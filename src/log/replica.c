@@ -1,0 +1,335 @@
+/* replica.c - logs come and go: found on disk, placed here, deleted, found to be strays. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log/state.h"
+
+/* The map's key: the topic's bytes, then the partition. */
+static struct view replica_key(uint8_t key[TOPIC_NAME_MAX + 4],
+                               struct view topic,
+                               int32_t partition)
+{
+    assert(topic.size <= TOPIC_NAME_MAX);
+    memcpy(key, topic.data, topic.size);
+    store_be32(key + topic.size, (uint32_t)partition);
+    return view_of(key, topic.size + 4);
+}
+
+struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition)
+{
+    struct logs *logs = directory->logs;
+    struct log *log = mem_get(logs->mem, sizeof(*log));
+    if (log == NULL) return NULL;
+    log->node.key = replica_key(log->key, topic, partition);
+    log->logs = logs;
+    log->directory = directory;
+    log->config = logs->options.config;
+    log->topic = view_of(log->key, topic.size);
+    log->partition = partition;
+    log->state = LOG_CLOSED;
+    log->checkpoint_start = -1;
+    log->checkpoint_cleaner = -1;
+    struct list *const lists[] = {&log->writes, &log->ready,   &log->watches, &log->telling,
+                                  &log->works,  &log->queries, &log->names,   &log->gone};
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+        list_init(lists[i]);
+    producers_init(&log->producers, logs->mem, 0);
+    log->aside_id = io_random_uuid(logs->io);
+    if (!map_insert(&logs->map, &log->node)) {
+        mem_put(logs->mem, log, sizeof(*log));
+        return NULL;
+    }
+    directory->partitions++;
+    return log;
+}
+
+/* Off every list, and its memory back. Not in the map any more. */
+void log_free(struct log *log)
+{
+    struct logs *logs = log->logs;
+    log_writes_drop(log);
+    assert(list_empty(&log->writes));
+    list_remove(&log->ready);
+    list_remove(&log->telling);
+    list_remove(&log->names);
+    list_remove(&log->gone);
+    while (list_pop(&log->watches) != NULL)
+        continue;
+    if (log->metadata_file != NULL) io_disk_close(logs->io, log->metadata_file);
+    log_unload(log);
+    mem_put(logs->mem, log, sizeof(*log));
+}
+
+struct log *logs_find(const struct logs *logs, struct view topic, int32_t partition)
+{
+    uint8_t key[TOPIC_NAME_MAX + 4];
+    if (topic.null || topic.size > TOPIC_NAME_MAX || partition < 0) return NULL;
+    struct map_node *node = map_find(&logs->map, replica_key(key, topic, partition));
+    return node == NULL ? NULL : container_of(node, struct log, node);
+}
+
+void logs_each(struct logs *logs, bool (*each)(void *context, struct log *log), void *context)
+{
+    struct map_node *next;
+    for (struct map_node *node = map_next(&logs->map, NULL); node != NULL; node = next) {
+        next = map_next(&logs->map, node);
+        if (!each(context, container_of(node, struct log, node))) return;
+    }
+}
+
+/* ---- placing --------------------------------------------------------------------------------- */
+
+/* The online directory with the fewest partitions; cordoned ones only if all are. */
+static struct log_directory *replica_place(struct logs *logs, int *error)
+{
+    struct log_directory *best = NULL;
+    for (uint32_t i = 0; i < logs->directory_count; i++) {
+        struct log_directory *directory = &logs->directories[i];
+        if (directory->error != 0) {
+            *error = directory->error;
+            continue;
+        }
+        bool better = best == NULL || (best->cordoned && !directory->cordoned) ||
+                      (best->cordoned == directory->cordoned && !best->cordoned &&
+                       directory->partitions < best->partitions);
+        if (better) best = directory;
+    }
+    return best;
+}
+
+static int replica_new(struct logs *logs, const struct logs_replica *in, struct log **out)
+{
+    int error = -EIO;
+    struct log_directory *directory = in->directory < logs->directory_count
+                                          ? &logs->directories[in->directory]
+                                          : replica_place(logs, &error);
+    if (directory == NULL) return error;
+    if (directory->error != 0) return directory->error;
+    uint8_t key[TOPIC_NAME_MAX + 4];
+    struct map_node *lost = map_find(&logs->lost, replica_key(key, in->topic, in->partition));
+    if (lost != NULL && !in->is_new) {
+        struct log_lost *entry = container_of(lost, struct log_lost, node);
+        if (!entry->said)
+            logs_say(logs,
+                     "partition %.*s-%d has lost its folder: a checkpoint names it, the log "
+                     "directory has none",
+                     (int)in->topic.size, (const char *)in->topic.data, in->partition);
+        entry->said = true;
+        return LOG_E_DAMAGED;
+    }
+    struct log *log = log_new(directory, in->topic, in->partition);
+    if (log == NULL) return LOG_E_MEMORY;
+    if (lost != NULL) {
+        map_remove(&logs->lost, lost);
+        mem_put(logs->mem, container_of(lost, struct log_lost, node), sizeof(struct log_lost));
+    }
+    *out = log;
+    return LOG_OK;
+}
+
+int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **out)
+{
+    assert(!in->topic.null);
+    assert(in->topic.size > 0);
+    assert(in->topic.size <= TOPIC_NAME_MAX);
+    assert(in->partition >= 0);
+    struct log *log = logs_find(logs, in->topic, in->partition);
+    if (log == NULL) {
+        int result = replica_new(logs, in, &log);
+        if (result != LOG_OK) return result;
+    } else if (log->directory->error != 0) {
+        return log->directory->error;
+    }
+    if (!uuid_is_zero(in->topic_id) && log->state == LOG_CLOSED) log->topic_id = in->topic_id;
+    if (in->config != NULL) log_configure(log, in->config);
+    *out = log;
+    return LOG_OK;
+}
+
+/* ---- going ----------------------------------------------------------------------------------- */
+
+struct gone {
+    struct log_work work;
+    struct disk_path from;
+    struct disk_path to;
+    struct disk_path directory;
+    bool rename;
+};
+
+static int64_t gone_run(struct io *io, void *argument)
+{
+    struct gone *gone = argument;
+    if (!gone->rename) return 0;
+    int error = io_disk_rename(io, gone->from.text, gone->to.text);
+    if (error == -ENOENT) return 0;
+    return error < 0 ? error : io_disk_sync_dir(io, gone->directory.text);
+}
+
+static void gone_finish(struct log_work *work, int64_t result)
+{
+    struct gone *gone = container_of(work, struct gone, work);
+    struct log *log = work->log;
+    struct logs *logs = log->logs;
+    struct log_directory *directory = log->directory;
+    struct log_task *task = log->gone_task;
+    if (result < 0) log_directory_fail(directory, result);
+    if (result == 0 && gone->rename && !log->gone_stray) {
+        const char *name = strrchr(gone->to.text, '/') + 1;
+        int64_t at_ms = io_now_ms(logs->io) + log->config.file_delete_delay_ms;
+        if (!log_doom(directory, name, at_ms)) logs->retry = true; /* The next start finds it. */
+    }
+    mem_put(logs->mem, gone, sizeof(*gone));
+    logs->starts_moved = logs->watermarks_moved = true; /* Out of the checkpoints. */
+    logs->recovery_moved = true;
+    log->gone_finished = true; /* Freed by logs_gone_turn(): this work is still the log's. */
+    if (task == NULL) return;
+    task->result = result < 0 ? (int)result : LOG_OK;
+    task->done(task);
+}
+
+static bool gone_start(struct log *log)
+{
+    struct gone *gone = mem_get(log->logs->mem, sizeof(*gone));
+    if (gone == NULL) return false;
+    gone->from = log_folder(log);
+    gone->to = log_aside(log, log->gone_stray ? "stray" : "delete");
+    gone->directory = disk_path_of(log->directory->path);
+    gone->rename = log->has_folder && log->directory->error == 0;
+    gone->work.run = gone_run;
+    gone->work.finish = gone_finish;
+    log->gone_running = true;
+    log_work_add(log, &gone->work);
+    return true;
+}
+
+static bool writes_in_flight(const struct log *log)
+{
+    return !list_empty(&log->writes) &&
+           container_of(log->writes.next, struct log_write, link)->in_flight;
+}
+
+void logs_gone_turn(struct logs *logs)
+{
+    list_foreach (node, &logs->gone) {
+        struct log *log = container_of(node, struct log, gone);
+        if (!list_empty(&log->works) || log->looking || writes_in_flight(log)) continue;
+        if (log->gone_finished && log->holds == 0)
+            log_free(log);
+        else if (!log->gone_running && !gone_start(log))
+            logs->retry = true;
+    }
+}
+
+bool log_name_taken(const struct log *log)
+{
+    list_foreach (node, &log->logs->gone) {
+        const struct log *other = container_of(node, struct log, gone);
+        if (!other->gone_finished && view_equal(other->node.key, log->node.key)) return true;
+    }
+    return false;
+}
+
+static void replica_end(struct log *log, struct log_task *task, bool stray)
+{
+    struct logs *logs = log->logs;
+    assert(log->state != LOG_GONE);
+    if (log->recover) log->directory->unrecovered--;
+    if (log->state != LOG_OPENING)
+        for (uint32_t i = 0; i < log->segment_count; i++)
+            log_unsynced_drop(log->segments[i]);
+    log->state = LOG_GONE;
+    log->gone_task = task;
+    log->gone_stray = stray;
+    log_writes_drop(log);
+    list_remove(&log->names);
+    map_remove(&logs->map, &log->node);
+    log->directory->partitions--;
+    list_append(&logs->gone, &log->gone);
+    log_tell(log, LOG_EVENT_FAILED | LOG_EVENT_READY);
+}
+
+void logs_delete(struct logs *logs, struct log *log, struct log_task *task)
+{
+    assert(log->logs == logs);
+    replica_end(log, task, false);
+}
+
+void logs_stray(struct logs *logs, struct log *log, struct log_task *task)
+{
+    assert(log->logs == logs);
+    replica_end(log, task, true);
+}
+
+/* ---- doomed folders -------------------------------------------------------------------------- */
+
+bool log_doom(struct log_directory *directory, const char *name, int64_t at_ms)
+{
+    struct log_doomed *doomed = mem_get(directory->logs->mem, sizeof(*doomed));
+    if (doomed == NULL) return false;
+    doomed->at_ms = at_ms;
+    doomed->path = disk_join(directory->path, name);
+    list_init(&doomed->link);
+    list_append(&directory->doomed, &doomed->link);
+    return true;
+}
+
+struct doom_job {
+    struct io_op op;
+    struct log_directory *directory;
+    struct log_doomed *doomed;
+    struct io *io;
+    int error;
+};
+
+static bool doom_unlink(void *context, const char *name)
+{
+    struct doom_job *job = context;
+    job->error = io_disk_unlink(job->io, disk_join(job->doomed->path.text, name).text);
+    return job->error == 0;
+}
+
+static int64_t doom_run(struct io *io, void *argument)
+{
+    struct doom_job *job = argument;
+    job->io = io;
+    int error = io_disk_list(io, job->doomed->path.text, doom_unlink, job);
+    if (error == 0) error = job->error;
+    if (error == 0) error = io_disk_rmdir(io, job->doomed->path.text);
+    return error == -ENOENT ? 0 : error;
+}
+
+static void doom_done(struct io_op *op)
+{
+    struct doom_job *job = container_of(op, struct doom_job, op);
+    struct log_directory *directory = job->directory;
+    struct logs *logs = directory->logs;
+    logs->in_flight--;
+    directory->doomed_busy = false;
+    if (op->result < 0) log_directory_fail(directory, op->result);
+    list_remove(&job->doomed->link);
+    mem_put(logs->mem, job->doomed, sizeof(*job->doomed));
+    mem_put(logs->mem, job, sizeof(*job));
+}
+
+int64_t log_doomed_turn(struct log_directory *directory, int64_t now_ms)
+{
+    struct logs *logs = directory->logs;
+    if (directory->doomed_busy || directory->error != 0 || list_empty(&directory->doomed))
+        return INT64_MAX;
+    struct log_doomed *next = NULL;
+    list_foreach (node, &directory->doomed) {
+        struct log_doomed *doomed = container_of(node, struct log_doomed, link);
+        if (next == NULL || doomed->at_ms < next->at_ms) next = doomed;
+    }
+    if (next->at_ms > now_ms) return next->at_ms;
+    struct doom_job *job = mem_get(logs->mem, sizeof(*job));
+    if (job == NULL) return now_ms + 1000;
+    job->directory = directory;
+    job->doomed = next;
+    job->op.done = doom_done;
+    directory->doomed_busy = true;
+    logs->in_flight++;
+    io_job(logs->io, &job->op, doom_run, job);
+    return INT64_MAX;
+}

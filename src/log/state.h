@@ -1,0 +1,437 @@
+/* state.h - what log/'s own files know of each other: logs, directories, logs' segments.
+ *
+ * Private to this folder. Invariants, in every state but LOG_OPENING (then a job owns the log):
+ *   start <= durable <= written <= end of the last segment = the assigned end;
+ *   segments rise by base, only the last one is appended to, at least one is there;
+ *   a segment's durable_bytes <= written_bytes <= size_bytes;
+ *   a segment with written_bytes > durable_bytes is on its directory's dirty list;
+ *   all of a log's unsent bytes are in its writes, in order, at most one of them in flight. */
+#pragma once
+
+#include "base/map.h"
+#include "log/disk.h"
+#include "log/epochs.h"
+#include "log/index.h"
+#include "log/log_manager.h"
+#include "log/producers.h"
+#include "log/scan.h"
+
+/* ---- open files ------------------------------------------------------------------------------ */
+
+/* Counted: the segment has one reference while it keeps the file, each range and write one. */
+struct log_file {
+    struct logs *logs;
+    struct io_file *file;
+    uint32_t references;
+    struct list lru;         /* On logs->files, the longest unused first. */
+    struct segment *segment; /* The one that keeps it, or NULL: it lives for its readers only. */
+};
+
+/* ---- segments -------------------------------------------------------------------------------- */
+
+/* The largest timestamp of some batches, and the last offset of the batch that has it. */
+struct segment_times {
+    int64_t max_timestamp_ms; /* -1: none. */
+    int64_t max_offset;
+};
+
+struct segment {
+    struct log *log;
+    struct log_file *file; /* NULL: not open now. */
+    int64_t base;
+    uint32_t size_bytes; /* Assigned. */
+    uint32_t written_bytes;
+    uint32_t commit_bytes; /* What the commit in flight makes durable. */
+    uint32_t durable_bytes;
+    int64_t written_end; /* Offsets that belong to the three. */
+    int64_t commit_end;
+    int64_t durable_end;
+    struct list dirty;
+    struct list indexed; /* On logs->indexed: its indexes may be unloaded. */
+    struct index offsets;
+    struct index times;
+    struct index txns;
+    struct segment_times most;  /* Largest timestamp, last offset of the batch that has it. */
+    int64_t first_timestamp_ms; /* MaxTimestamp of the first batch. */
+    int64_t created_wall_ms;
+    int64_t modified_wall_ms;
+    int64_t jitter_ms;
+    uint32_t since_index_bytes;
+    bool times_known; /* `most` is set. */
+    bool first_known; /* first_timestamp_ms is set (or there is no batch). */
+    bool index_bad;   /* Its index files do not bear out: to be made anew. */
+    bool made;        /* Its file exists. */
+    bool sealed;      /* Not the last any more, and its indexes are in files, durable. */
+    bool sealing;     /* A job reads its indexes: they do not change and are not unloaded. */
+};
+
+/* ---- writes ---------------------------------------------------------------------------------- */
+
+/* Bytes on their way to one segment's file, one behind the other. */
+struct log_write {
+    struct list link; /* On log->writes, or logs->spare_writes. */
+    struct io_op op;
+    struct log *log;
+    struct segment *segment;
+    struct log_file *file; /* Held while in flight. */
+    uint32_t at_bytes;
+    uint32_t size_bytes;
+    int64_t offset_end; /* One past the last record in it. */
+    uint32_t piece_count;
+    bool in_flight;
+    struct iovec iov[LOG_WRITE_PIECES_MAX];
+    struct buf *bufs[LOG_WRITE_PIECES_MAX];
+};
+
+/* ---- background work on one log ----------------------------------------------------------------
+ */
+
+/* A job's own memory: from the node's heap, counted to the node when the shard takes it over. */
+struct log_job_mem {
+    struct mem mem;
+    struct mem *parent;
+};
+
+/* One after the other per log; `run` is a job (NULL: there is none), `finish` is back in the shard
+ * and frees the work. */
+struct log_work {
+    struct list link;
+    struct io_op op;
+    struct log *log;
+    struct log_job_mem memory;
+    void (*begin)(struct log_work *work); /* In the shard, before `run`; may be NULL. */
+    int64_t (*run)(struct io *io, void *work);
+    void (*finish)(struct log_work *work, int64_t result);
+};
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+enum log_state {
+    LOG_CLOSED,  /* Nothing is known but names and checkpoints. */
+    LOG_OPENING, /* A job owns everything below `segments`. */
+    LOG_READY,
+    LOG_CHANGING, /* Being truncated or restarted. */
+    LOG_BROKEN,   /* `error` says why; not served any more. */
+    LOG_GONE,     /* Deleted. */
+};
+
+/* Where a batch begins, remembered from an append or a lookup. */
+struct log_hint {
+    struct segment *segment; /* NULL: no hint. */
+    int64_t offset;          /* All batches before `at_bytes` end below it, */
+    uint32_t at_bytes;       /* the one here holds it or begins above it. */
+    uint32_t batch_bytes;    /* Its size, and its offsets; 0: not known. */
+    int64_t base_offset;
+    int64_t last_offset;
+};
+#define LOG_HINTS 8u
+
+struct log {
+    struct map_node node; /* Key: topic, then the partition as four bytes. */
+    uint8_t key[TOPIC_NAME_MAX + 4];
+    struct logs *logs;
+    struct log_directory *directory;
+    struct log_config config;
+    struct view topic; /* Of `key`. */
+    int32_t partition;
+    struct uuid topic_id;
+    enum log_state state;
+    int error;                   /* If broken: an enum log_result or -errno. */
+    int open_error;              /* Of the last opening that may be tried again; told once. */
+    bool has_folder;             /* On disk. */
+    bool recover;                /* Not yet recovered after an unclean stop. */
+    bool touched;                /* Opened since the start: closing has something to write. */
+    bool metadata_checked;       /* partition.metadata holds topic_id. */
+    bool names_dirty;            /* Its folder has names that are not durable yet. */
+    bool making;                 /* A work makes the folder. */
+    int64_t checkpoint_recovery; /* From the checkpoints, until opened. */
+    int64_t checkpoint_start;    /* -1: none. */
+    int64_t checkpoint_watermark;
+    int64_t checkpoint_cleaner; /* First dirty offset; -1: none. */
+
+    struct segment **segments;
+    uint32_t segment_count;
+    uint32_t segment_capacity;
+    struct epochs epochs;
+    struct producers producers;
+    int64_t start;
+    int64_t end;
+    int64_t written;
+    int64_t durable;
+    int64_t watermark;
+    int64_t epochs_flushed_end; /* Below this, the checkpoint file knows all epochs. */
+    uint64_t size_bytes;
+    struct log_recovery recovery;
+
+    struct list writes; /* struct log_write, in order. */
+    struct list ready;  /* On logs->ready: something to hand over in this turn. */
+    struct list watches;
+    struct list telling;  /* On logs->telling. */
+    int events;           /* To be told. */
+    struct list works;    /* struct log_work; the first one is running. */
+    struct list queries;  /* struct log_query that wait for the opening. */
+    bool epochs_flushing; /* A work writes leader-epoch-checkpoint. */
+    bool times_loading;   /* A work reads the closed segments' last times. */
+    int times_error;      /* Of the last one; told once. */
+    bool looking;         /* A lookup job is in flight. */
+    int look_error;       /* Of the last one; told once. */
+    uint32_t holds;       /* Jobs and tasks that point here: it is not freed before they end. */
+    struct list names;    /* On directory->names. */
+    struct list gone;     /* On logs->gone. */
+    struct log_task *gone_task; /* Who waits for the deletion; or NULL. */
+    bool gone_stray;            /* Its folder is kept, as -stray. */
+    bool gone_running;
+    bool gone_finished;
+    struct uuid aside_id;          /* For the name of its folder when it is put aside. */
+    struct io_file *metadata_file; /* partition.metadata, until it is durable. */
+    struct log_hint hints[LOG_HINTS];
+    uint32_t hint_next;
+};
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+struct log_commit {
+    struct io_op durable;
+    struct io_op names;
+    uint32_t waiting; /* Of the two, how many are in flight. */
+    bool running;
+    int64_t result; /* First failure. */
+    struct io_file **files;
+    uint32_t file_capacity;
+    uint32_t file_count;
+    struct list segments; /* struct segment, by `dirty`, that are in this commit. */
+    struct list logs;     /* struct log, by `names`, whose names are in this commit. */
+    char *folders;        /* Their paths, NUL-terminated, one behind the other, for the job. */
+    uint32_t folders_size;
+    struct log_directory *directory;
+};
+
+struct log_directory {
+    struct logs *logs;
+    uint32_t index;
+    char path[DISK_PATH_MAX / 2];
+    struct uuid id;
+    int error;
+    bool full;
+    bool clean;
+    bool cordoned;
+    bool told_offline;
+    int64_t previous_epoch; /* Of the clean mark; -1: none. */
+    struct io_file *lock;
+    uint32_t partitions;
+    uint32_t unrecovered;
+    uint64_t unsynced_bytes;
+    uint64_t unsynced_max; /* The options' cap, or less if the ballast had to be smaller. */
+    uint64_t commits;
+    uint64_t commit_files;
+    int64_t dirty_since_ms; /* Monotonic: since when something waits for a commit. */
+    struct list dirty;      /* struct segment. */
+    struct list names;      /* struct log with names_dirty. */
+    struct log_commit commit;
+    uint64_t ballast_bytes; /* Reserved blocks, given up when the disk is full. */
+    bool ballast_busy;
+    struct io_op ballast_op;
+    int64_t ballast_next_ms;                   /* When to try for it again. */
+    struct checkpoint_job *checkpoint_jobs[4]; /* By enum checkpoint_kind; NULL: none runs. */
+    struct list doomed;                        /* Folders to be unlinked: struct log_doomed. */
+    bool doomed_busy;
+};
+
+struct logs {
+    struct io *io;
+    struct mem *mem;
+    struct logs_options options; /* `paths` is not kept. */
+    struct log_directory *directories;
+    uint32_t directory_count;
+    struct map map;   /* struct log. */
+    struct map lost;  /* struct log_lost: named by a checkpoint, without a folder. */
+    struct list gone; /* Deleted logs that something still points to. */
+    struct list ready;
+    struct list telling;
+    struct list watches;
+    struct list files;   /* struct log_file, the longest unused first. */
+    struct list indexed; /* struct segment with loaded indexes in files, longest unused first. */
+    uint64_t indexed_bytes;
+    uint32_t file_count;
+    struct list spare_writes;
+    uint32_t spare_write_count;
+    struct compress_work compress;
+    uint32_t in_flight; /* Operations of any kind. */
+    bool stopping;
+    bool watermarks_moved; /* Since replication-offset-checkpoint was written. */
+    bool recovery_moved;   /* Write recovery-point-offset-checkpoint soon. */
+    bool starts_moved;     /* Since log-start-offset-checkpoint was. */
+    bool retry; /* Something could not be handed over for want of descriptors or memory. */
+    int64_t next_retention_ms;
+    int64_t next_checkpoint_ms;
+    int64_t next_watermark_ms;
+    int64_t next_clean_ms;
+    int64_t next_expiry_ms;
+};
+
+/* ---- shared helpers, by file ------------------------------------------------------------------
+ */
+
+/* log.c */
+struct segment *log_active(const struct log *log);
+uint32_t log_segment_floor(const struct log *log, int64_t offset); /* Index; UINT32_MAX: none. */
+MUST_USE int log_usable(struct log *log); /* LOG_OK when READY; else what to answer. */
+void log_tell(struct log *log, int events);
+void log_fail(struct log *log, int error); /* The log is broken from now on. */
+void log_hint_add(struct log *log, const struct log_hint *hint);
+void log_hints_drop(struct log *log, const struct segment *segment); /* NULL: all. */
+struct disk_path log_folder(const struct log *log);
+struct disk_path log_path(const struct log *log, const char *name);
+void log_raise_start(struct log *log, int64_t offset);
+void log_deliver(struct log *log);
+const char *log_errno_text(int error);
+
+/* segment.c */
+struct segment_name {
+    char text[64];
+};
+struct segment_name segment_file_name(int64_t base, const char *suffix);
+MUST_USE struct segment *segment_new(struct mem *mem, struct log *log, int64_t base);
+void segment_free(struct mem *mem, struct segment *segment); /* Also drops its file. */
+MUST_USE bool segment_push(struct mem *mem, struct log *log, struct segment *segment);
+MUST_USE int segment_file(struct segment *segment, bool create); /* Open: 0 or -errno. */
+
+/* What the index rules work on: a segment's own, or a job's. */
+struct segment_indexes {
+    int64_t base;
+    struct index *offsets;
+    struct index *times;
+    struct segment_times *most;
+};
+/* Take in a batch at `at_bytes`; `due`: it gets an entry. Room for one entry each is reserved. */
+void segment_index_batch(const struct segment_indexes *indexes,
+                         const struct batch_header *header,
+                         uint32_t at_bytes,
+                         bool due);
+void segment_index_last_time(const struct segment_indexes *indexes); /* The closing entry. */
+void segment_note(struct segment *segment, const struct batch_header *header, uint32_t at_bytes);
+MUST_USE bool segment_note_reserve(struct mem *mem, struct segment *segment, uint32_t batches);
+void segment_finish_times(struct segment *segment);
+int64_t segment_jitter(struct log *log);
+uint32_t segment_relative(const struct segment *segment, int64_t offset);
+
+/* file.c */
+void log_file_hold(struct log_file *file);
+void log_file_release(struct log_file *file);
+void log_file_drop(struct segment *segment); /* The segment keeps it no longer. */
+MUST_USE int log_file_open(struct logs *logs,
+                           struct segment *segment,
+                           const char *path,
+                           bool create);
+void log_file_used(struct log_file *file);
+void log_files_trim(struct logs *logs);
+
+/* work.c */
+void log_work_add(struct log *log, struct log_work *work);
+void log_job_mem_begin(struct log_job_mem *memory, struct mem *parent);
+void log_job_mem_end(struct log_job_mem *memory);
+
+/* load.c */
+MUST_USE int log_load_start(struct log *log);
+
+/* look.c, read.c */
+struct read_find {
+    bool by_position;  /* First batch that ends behind `position`; else */
+    uint32_t position; /* the first whose last offset is at least `offset`. */
+    int64_t offset;
+    int64_t expect_last; /* If >= 0: last offset of the first batch, as the index has it. */
+    uint32_t at_bytes;   /* Found: where it begins, its size, its offsets. */
+    uint32_t batch_bytes;
+    int64_t base_offset;
+    int64_t last_offset;
+};
+#define READ_BAD_INDEX 1000 /* Of read_walk(): the first batch is not the index entry's. */
+MUST_USE int read_walk(struct scan *scan, struct read_find *find);
+MUST_USE int look_start(struct log *log, struct segment *segment, const struct read_find *find);
+uint64_t look_bytes(const struct segment *segment);
+void look_forget(struct segment *segment); /* Off the list of what may be unloaded. */
+void look_trim(struct logs *logs);
+
+/* load.c */
+void log_unload(struct log *log);
+void log_load_report(struct log *log);
+
+/* query.c */
+void log_queries_turn(struct log *log);       /* Go on with what waits. */
+MUST_USE int log_times_load(struct log *log); /* Know the largest timestamp of each segment. */
+
+/* roll.c */
+MUST_USE int log_roll_to(struct log *log, int64_t base);
+MUST_USE int log_seal_again(struct log *log, uint32_t at); /* A segment whose sealing failed. */
+void log_make_start(struct log *log);                      /* The folder and partition.metadata. */
+
+/* append.c */
+void log_take_batch(struct log *log, const struct batch_header *header, struct view batch);
+
+/* names.c */
+struct names_folder {
+    enum { NAMES_PARTITION, NAMES_DELETE, NAMES_STRAY, NAMES_FUTURE, NAMES_SKIP, NAMES_BAD } kind;
+    struct view topic; /* Of the name. */
+    int32_t partition;
+};
+struct names_folder names_parse(const char *name);
+struct disk_path log_aside(const struct log *log, const char *suffix); /* folder.UUID-suffix */
+
+/* replica.c */
+struct log_lost { /* A partition that a checkpoint names and that has no folder. */
+    struct map_node node;
+    uint8_t key[TOPIC_NAME_MAX + 4];
+    bool said;
+};
+struct log_doomed {
+    struct list link;
+    int64_t at_ms; /* Monotonic: when to unlink. */
+    struct disk_path path;
+};
+MUST_USE struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition);
+void log_free(struct log *log);
+bool log_name_taken(const struct log *log);
+void logs_gone_turn(struct logs *logs);
+int64_t log_doomed_turn(struct log_directory *directory, int64_t now_ms);
+MUST_USE bool log_doom(struct log_directory *directory, const char *name, int64_t at_ms);
+
+/* tasks.c */
+enum checkpoint_kind {
+    CHECKPOINT_OF_RECOVERY,
+    CHECKPOINT_OF_STARTS,
+    CHECKPOINT_OF_WATERMARKS,
+    CHECKPOINT_OF_CLEANER,
+};
+void logs_tasks_start(struct logs *logs, int64_t now_ms);
+void log_checkpoint_soon(struct log_directory *directory, enum checkpoint_kind kind);
+int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms);
+MUST_USE int checkpoints_write(struct log_directory *directory, enum checkpoint_kind kind);
+int64_t log_recovery_point(const struct log *log);
+void log_epochs_flush(struct log *log);
+
+/* close.c */
+MUST_USE int log_close_files(struct log *log);
+
+/* write.c */
+MUST_USE struct log_write *log_write_room(struct log *log, struct segment *segment);
+void log_write_put(struct log_write *write,
+                   struct buf *buf,
+                   struct iovec piece,
+                   int64_t offset_end);
+void log_writes_submit(struct log *log);
+void log_writes_drop(struct log *log);
+
+/* commit.c */
+int64_t log_directory_turn(struct log_directory *directory, int64_t now_ms);
+void log_directory_fail(struct log_directory *directory, int64_t error);
+void log_names_dirty(struct log *log);
+void log_unsynced_drop(struct segment *segment);
+
+/* ballast.c */
+void log_directory_full(struct log_directory *directory);
+void log_ballast_take(struct log_directory *directory); /* Blocks: at start. */
+void log_ballast_free(struct log_directory *directory); /* Blocks: at the end. */
+int64_t log_ballast_turn(struct log_directory *directory, int64_t now_ms);
+
+/* manager.c */
+void logs_say(struct logs *logs, const char *format, ...) PRINTF(2, 3);
