@@ -295,11 +295,9 @@ static void emit_message(const struct message *m, FILE *out)
 void emit_tables(struct message **messages, int count, const char *path)
 {
     FILE *out = output_open(path);
-    fprintf(
-        out,
-        "/* Made by schemac. */\n#include \"gen/runs.h\"\n#include \"wire/read.h\"\n#include \"wire/write.h\"\n\n"
-        "/* A default may be a struct that nobody writes to. */\n"
-        "#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n");
+    fprintf(out, "/* Made by schemac. */\n#include \"wire/read.h\"\n#include \"wire/write.h\"\n\n"
+                 "/* A default may be a struct that nobody writes to. */\n"
+                 "#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n");
     fprintf(
         out,
         "/* Bytes from one member of a struct to the end of another. */\n"

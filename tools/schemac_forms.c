@@ -148,7 +148,7 @@ static struct op *ops_add(const struct message *m, struct ops *ops)
     return &ops->list[ops->count++];
 }
 
-static const char *run_text(const struct shape *shape, const int *fields, int count, int number)
+static const char *run_text(const struct shape *shape, const int *fields, int count)
 {
     const char *list = "";
     for (int i = 0; i < count; i++) {
@@ -156,9 +156,7 @@ static const char *run_text(const struct shape *shape, const int *fields, int co
         list = keep_format("%s%s{offsetof(struct %s, %s), %s, %d}", list, i > 0 ? ", " : "",
                            shape->c_name, f->snake, type_marks[f->type], fields[i]);
     }
-    return keep_format(".run = &(const struct wire_run){wire_run_read%d, wire_run_write%d, (const "
-                       "struct wire_fixed[]){%s}}",
-                       number, number, list);
+    return keep_format(".fixed = (const struct wire_fixed[]){%s}", list);
 }
 
 /* Fewest bytes of an element of an array that is no struct. */
@@ -196,7 +194,7 @@ static struct op op_of(const struct message *m,
         op.size = keep_format("%d", wire_sizes[f->type]);
         op.count = 1;
         op.run = run_number(shape, &field, 1);
-        op.more = run_text(shape, &field, 1, op.run);
+        op.more = run_text(shape, &field, 1);
     }
     return op;
 }
@@ -223,7 +221,7 @@ static int add_run(const struct message *m,
                                    .type = type_marks[shape->fields[first].type],
                                    .offset = offset_of(shape, shape->fields[first].snake),
                                    .size = keep_format("%d", size),
-                                   .more = run_text(shape, fields, count, run),
+                                   .more = run_text(shape, fields, count),
                                    .run = run,
                                    .field = first,
                                    .count = count,
@@ -298,8 +296,8 @@ static void make_ops(const struct message *m,
 
 static void print_op(FILE *out, const struct op *op, int rest)
 {
-    fprintf(out, "{%s, %s, %s, %d, %s, %s, %d, %d, {%s}}", op->code, op->flags, op->type, op->field,
-            op->offset, op->size, op->count, rest, op->more);
+    fprintf(out, "{%s, %s, %s, %d, %s, %s, %d, %d, %d, {%s}}", op->code, op->flags, op->type,
+            op->field, op->offset, op->size, op->count, rest, op->run, op->more);
 }
 
 /* Print the operations, each with the smallest size of those behind it. Returns that of all. */

@@ -110,30 +110,23 @@ void run_moves(FILE *out, int number, const char *verb, const char *memory)
 
 void emit_runs(const char *dir)
 {
-    char *path = keep_format("%s/runs.h", dir);
+    char *path = keep_format("%s/runs.c", dir);
     FILE *out = output_open(path);
-    fprintf(out, "/* Runs of fixed-width fields: made by schemac. */\n#pragma once\n\n"
-                 "#include \"base/base.h\"\n\n");
-    for (int i = 0; i < runs.count; i++)
-        fprintf(out,
-                "void wire_run_read%d(const uint8_t *at, uint8_t *out);\n"
-                "void wire_run_write%d(uint8_t *at, const uint8_t *in);\n",
-                i, i);
-    output_close(out, path);
-
-    path = keep_format("%s/runs.c", dir);
-    out = output_open(path);
     fprintf(out,
             "/* Made by schemac: b bool, c int8, h int16, i int32, l int64, d uuid, each with its "
             "distance from the first. */\n"
-            "#include \"gen/runs.h\"\n#include \"wire/read.h\"\n#include \"wire/write.h\"\n");
+            "#include \"wire/read.h\"\n#include \"wire/write.h\"\n");
     for (int i = 0; i < runs.count; i++) {
-        fprintf(out, "\n/*%s */\nvoid wire_run_read%d(const uint8_t *at, uint8_t *out)\n{\n",
+        fprintf(out, "\n/*%s */\nstatic void read%d(const uint8_t *at, uint8_t *out)\n{\n",
                 runs.signatures[i], i);
         run_moves(out, i, "read", "out");
-        fprintf(out, "}\n\nvoid wire_run_write%d(uint8_t *at, const uint8_t *in)\n{\n", i);
+        fprintf(out, "}\n\nstatic void write%d(uint8_t *at, const uint8_t *in)\n{\n", i);
         run_moves(out, i, "write", "in");
         fprintf(out, "}\n");
     }
+    fprintf(out, "\nconst struct wire_run wire_runs[] = {\n");
+    for (int i = 0; i < runs.count; i++)
+        fprintf(out, "    {read%d, write%d},\n", i, i);
+    fprintf(out, "};\n");
     output_close(out, path);
 }

@@ -68,7 +68,8 @@ struct wire_struct {
 };
 
 enum wire_op_code {
-    WIRE_OP_FIXED_RUN, /* `count` neighbouring fixed-width fields, `size` bytes in all: more.run. */
+    WIRE_OP_FIXED_RUN, /* `count` neighbouring fixed-width fields, `size` bytes in all:
+                          more.fixed. */
     WIRE_OP_STRING,
     WIRE_OP_BYTES,
     WIRE_OP_RECORDS,
@@ -91,12 +92,13 @@ struct wire_fixed {
     uint8_t field;   /* Index in the shape. */
 };
 
-/* Fixed-width fields that follow one another on the wire; both functions are straight code. */
+/* Straight code for fixed-width fields that follow one another on the wire, by their layout. */
 struct wire_run {
     void (*read)(const uint8_t *at, uint8_t *out); /* `out`: the op's offset in the struct. */
     void (*write)(uint8_t *at, const uint8_t *in);
-    const struct wire_fixed *fields;
 };
+
+extern const struct wire_run wire_runs[]; /* In gen/runs.c. */
 
 struct wire_op {
     uint8_t code;    /* enum wire_op_code */
@@ -107,8 +109,9 @@ struct wire_op {
     uint16_t size;
     uint16_t count;
     uint16_t rest; /* Fewest bytes that the operations behind this one in its form take. */
+    uint16_t run;  /* Of a run: its index in wire_runs. */
     union {
-        const struct wire_run *run;
+        const struct wire_fixed *fixed;
         const struct wire_form *form;
     } more;
 };

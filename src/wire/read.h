@@ -286,7 +286,7 @@ static inline __attribute__((always_inline)) const uint8_t *wire_read_op(
     uint8_t *out)
 {
     switch ((enum wire_op_code)op->code) {
-    case WIRE_OP_FIXED_RUN: op->more.run->read(at, out + op->offset); return at + op->size;
+    case WIRE_OP_FIXED_RUN: wire_runs[op->run].read(at, out + op->offset); return at + op->size;
     case WIRE_OP_STRING:
     case WIRE_OP_BYTES:
     case WIRE_OP_RECORDS: return wire_read_short(d, at, op, out);

@@ -29,8 +29,7 @@ static bool sample_op(const struct wire_op *op, struct arena *arena, uint8_t *ou
     switch ((enum wire_op_code)op->code) {
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count; i++)
-            memset(out + op->more.run->fields[i].offset, 0,
-                   wire_type_size(op->more.run->fields[i].type));
+            memset(out + op->more.fixed[i].offset, 0, wire_type_size(op->more.fixed[i].type));
         return true;
     case WIRE_OP_STRING:
     case WIRE_OP_BYTES: *(struct view *)slot = VIEW_EMPTY; return true;

@@ -289,8 +289,8 @@ static void walk_op(struct walker *w, const struct wire_form *form, const struct
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count && w->in->fault == READER_OK; i++) {
             struct wire_event one = event;
-            one.field = &form->shape->fields[op->more.run->fields[i].field];
-            walk_fixed(w, op->more.run->fields[i].type, &one);
+            one.field = &form->shape->fields[op->more.fixed[i].field];
+            walk_fixed(w, op->more.fixed[i].type, &one);
         }
         break;
     case WIRE_OP_STRING:

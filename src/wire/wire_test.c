@@ -95,7 +95,7 @@ static void fill_op(struct rig *rig, const struct wire_op *op, uint8_t *out, uin
     switch ((enum wire_op_code)op->code) {
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count; i++) {
-            const struct wire_fixed *f = &op->more.run->fields[i];
+            const struct wire_fixed *f = &op->more.fixed[i];
             for (uint32_t b = 0; b < wire_type_size(f->type); b++)
                 out[f->offset + b] = f->type == WIRE_BOOL ? 1 : (uint8_t)++ * seed;
         }

@@ -272,7 +272,7 @@ static inline __attribute__((always_inline)) uint8_t *wire_write_op(struct wire_
 {
     const void *slot = in + op->offset;
     switch ((enum wire_op_code)op->code) {
-    case WIRE_OP_FIXED_RUN: op->more.run->write(at, slot); return at + op->size;
+    case WIRE_OP_FIXED_RUN: wire_runs[op->run].write(at, slot); return at + op->size;
     case WIRE_OP_STRING:
     case WIRE_OP_BYTES:
     case WIRE_OP_RECORDS: return wire_write_short(e, at, op, slot);
