@@ -2,8 +2,9 @@
  *
  *   schemac SCHEMA_DIR OUTPUT_DIR
  *
- * Writes OUTPUT_DIR/<message>.h for each message, tables_NN.c with their forms, runs.c with code for
- * runs of fixed-width fields, index.c with the lists of messages and APIs, errors.h and errors.c. */
+ * Writes OUTPUT_DIR/<message>.h for each message, tables_NN.c with their forms, runs.c with code
+ * for runs of fixed-width fields, index.c with the lists of messages and APIs, errors.h, errors.c.
+ */
 #include "schemac.h"
 
 #include <ctype.h>
