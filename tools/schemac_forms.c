@@ -186,6 +186,8 @@ static struct op op_of(const struct message *m,
     if (f->type == TYPE_STRUCT) {
         int form = all[f->shape->index].of_version[version];
         if (form < 0) fail(m->file, f->name, "its struct has no version %d", version);
+        if (f->array && all[f->shape->index].size_min[form] == 0)
+            fail(m->file, f->name, "an element of it may take no byte in version %d", version);
         op.more = keep_format(".form = &%s_form%d", f->shape->c_name, form);
     } else if (f->array) {
         op.size = keep_format("%d", element_size(m, f, version));
