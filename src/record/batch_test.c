@@ -260,6 +260,74 @@ static void retained_empty_batch(void **state)
     test_end(&world);
 }
 
+/* The limit is exact, and a batch that does not fit leaves the sink as it was. */
+static void building_keeps_the_limit(void **state)
+{
+    struct test_world world;
+    test_begin(&world);
+    uint8_t value[100] = {1};
+    struct record_input record = {.timestamp_ms = 5, .value = view_of(value, sizeof(value))};
+    for (uint32_t codec = CODEC_NONE; codec < CODEC_COUNT; codec++) {
+        struct batch_build_options options = batch_build_plain;
+        options.codec = (enum codec)codec;
+        uint32_t size = 0;
+        for (int32_t less = 0; less < 2; less++) {
+            struct sink out;
+            struct batch_build build;
+            struct view batch;
+            sink_init(&out, &world.mem, size == 0 ? 100000 : size + 3 - (uint32_t)less);
+            sink_put(&out, "abc", 3);
+            batch_build_begin(&build, &world.work, &out, &options);
+            for (uint32_t i = 0; i < 50; i++)
+                batch_build_add(&build, &record);
+            enum record_fault fault = batch_build_finish(&build, -1, &batch);
+            assert_int_equal(fault, less == 0 ? RECORD_OK : RECORD_TOO_LARGE);
+            assert_int_equal(out.size_bytes, 3 + (less == 0 ? batch.size : 0));
+            assert_memory_equal(out.data, "abc", 3);
+            if (less == 0) size = batch.size;
+            sink_free(&out);
+        }
+    }
+    test_end(&world);
+}
+
+static void kraft_control_batch(void **state)
+{
+    struct test_world world;
+    test_begin(&world);
+    struct batch_build_options options = batch_build_plain;
+    options.control = true;
+    options.leader_epoch = 1;
+    struct sink out;
+    struct batch_build build;
+    struct view batch;
+    sink_init(&out, &world.mem, 1000);
+    batch_build_begin(&build, NULL, &out, &options);
+    control_add(&build, CONTROL_SNAPSHOT_HEADER, VIEW("\0\0\0\0\0\0\0\0\0\5\0"), 9);
+    control_add(&build, CONTROL_KRAFT_VERSION, VIEW("\0\0\0\1\0"), 9);
+    assert_int_equal(batch_build_finish(&build, -1, &batch), RECORD_OK);
+
+    struct batch_header header;
+    struct record_iter iter;
+    struct record record;
+    enum control_type type;
+    assert_int_equal(batch_check(batch, BATCH_CHECK_CRC | BATCH_CHECK_COUNTS, &header), RECORD_OK);
+    assert_int_equal(header.attributes, BATCH_CONTROL);
+    record_iter_begin(&iter, NULL, &header, batch);
+    assert_true(record_next(&iter, &record) && control_key_parse(record.key, &type));
+    assert_int_equal(type, CONTROL_SNAPSHOT_HEADER);
+    assert_true(record_next(&iter, &record) && control_key_parse(record.key, &type));
+    assert_int_equal(type, CONTROL_KRAFT_VERSION);
+    assert_false(record_next(&iter, &record));
+    assert_int_equal(record_iter_end(&iter), RECORD_OK);
+    assert_false(control_key_parse(VIEW("\0\0\0"), &type));
+    assert_false(control_key_parse(VIEW("\377\377\0\1"), &type));
+    assert_false(control_key_parse(VIEW_NULL, &type));
+    assert_true(control_key_parse(VIEW("\0\7\0\11"), &type) && type == CONTROL_UNKNOWN);
+    sink_free(&out);
+    test_end(&world);
+}
+
 static void sequences_wrap(void **state)
 {
     assert_int_equal(batch_sequence_add(INT32_MAX, 1), 0);
@@ -392,6 +460,8 @@ int main(void)
         cmocka_unit_test(three_records_are_read),
         cmocka_unit_test(abort_marker),
         cmocka_unit_test(retained_empty_batch),
+        cmocka_unit_test(building_keeps_the_limit),
+        cmocka_unit_test(kraft_control_batch),
         cmocka_unit_test(sequences_wrap),
         cmocka_unit_test(scanning_a_buffer),
         cmocka_unit_test(counts_are_checked),

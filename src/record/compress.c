@@ -15,14 +15,15 @@
 #include "base/limits.h"
 #include "record/compress_mem.h"
 
-#define GZIP_WINDOW_BITS    (15 + 16)
-#define GZIP_MEMORY_LEVEL   8
-#define LZ4_BLOCK_BYTES     (64u * 1024u)
-#define LZ4_LEVEL_FAST      9 /* Kafka's default level stands for the fast compressor. */
-#define LZ4_STORED          0x80000000u
-#define SNAPPY_BLOCK_BYTES  (32u * 1024u)
-#define STREAM_STEP_BYTES   (16u * 1024u) /* Room offered to gzip and zstd at a time. */
-#define ZSTD_WINDOW_LOG_OUT 22 /* A batch is rarely larger; levels above 19 would take 700 MiB. */
+#define GZIP_WINDOW_BITS   (15 + 16)
+#define GZIP_MEMORY_LEVEL  8
+#define LZ4_BLOCK_BYTES    (64u * 1024u)
+#define LZ4_LEVEL_FAST     9 /* Kafka's default level stands for the fast compressor. */
+#define LZ4_STORED         0x80000000u
+#define SNAPPY_BLOCK_BYTES (32u * 1024u)
+#define STREAM_STEP_BYTES  (16u * 1024u) /* Room offered to gzip and zstd at a time. */
+/* Batches are rarely larger; without the hint levels above 19 would take 650 MiB. */
+#define ZSTD_SIZE_HINT (4 * 1024 * 1024)
 
 static const struct {
     const char *name;
@@ -144,10 +145,8 @@ static bool zstd_start(struct compress *stream)
     (void)ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
     size_t set = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
     assert(!ZSTD_isError(set));
-    if (ZSTD_getCParams(level, 0, 0).windowLog > ZSTD_WINDOW_LOG_OUT) {
-        set = ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, ZSTD_WINDOW_LOG_OUT);
-        assert(!ZSTD_isError(set));
-    }
+    set = ZSTD_CCtx_setParameter(context, ZSTD_c_srcSizeHint, ZSTD_SIZE_HINT);
+    assert(!ZSTD_isError(set));
     return true;
 }
 
