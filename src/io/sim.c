@@ -297,7 +297,7 @@ static int64_t next_us(const struct sim_world *world)
     return next;
 }
 
-enum sim_next sim_step(struct sim_world *world, struct io **turn_of)
+enum sim_next sim_step(struct sim_world *world, int64_t until_us, struct io **turn_of)
 {
     for (;;) {
         struct sim_shard *shard = crashed_shard(world);
@@ -312,6 +312,10 @@ enum sim_next sim_step(struct sim_world *world, struct io **turn_of)
         }
         int64_t next = next_us(world);
         if (next == INT64_MAX) return SIM_NOTHING;
+        if (next > until_us) {
+            advance(world, until_us);
+            return SIM_UNTIL;
+        }
         advance(world, next);
     }
 }

@@ -113,12 +113,14 @@ void sim_node_space(struct sim_node *node, uint64_t disk_bytes); /* May be below
 
 enum sim_next {
     SIM_NOTHING, /* No shard waits for anything that will ever come. */
+    SIM_UNTIL,   /* `until_us` has come first. */
     SIM_TURN,    /* It is the turn of this handle. */
     SIM_CRASHED  /* This handle's node has reached its crash point: call sim_node_crash(). */
 };
 
-/* Move the world to the next turn. Told again while the driver does not act on it. */
-enum sim_next sim_step(struct sim_world *world, struct io **turn_of);
+/* Move the world to the next turn, but not beyond `until_us` (INT64_MAX: no such bound). The same
+ * is told again while the driver does not act on it. */
+enum sim_next sim_step(struct sim_world *world, int64_t until_us, struct io **turn_of);
 
 /* Let time pass up to `until_us`, whoever's turn it may be. */
 void sim_pass(struct sim_world *world, int64_t until_us);

@@ -114,9 +114,28 @@ static void send_packet(struct connection *connection,
     sim_schedule(world, at_us, (struct sim_event){.kind = SIM_EVENT_NET, .packet = packet});
 }
 
+static uint64_t room_of(const struct io_stream *end)
+{
+    const struct pipe *pipe = &end->connection->pipe[end->side];
+    return pipe->window - (pipe->sent - pipe->consumed);
+}
+
+/* What it is ready for, of what is wanted. */
+static int readiness(const struct io_stream *end)
+{
+    const struct pipe *in = &end->connection->pipe[!end->side];
+    bool broken = end->state == END_BROKEN;
+    int ready = 0;
+    if (broken) ready |= IO_HANGUP;
+    if (broken || in->delivered > in->consumed || in->fin_delivered) ready |= IO_READABLE;
+    if (broken || (end->state == END_OPEN && room_of(end) > 0)) ready |= IO_WRITABLE;
+    return ready & (end->want | IO_HANGUP);
+}
+
+/* A turn for its owner, if there is something to be told. */
 static void wake_end(struct io_stream *end)
 {
-    if (end->shard != NULL) end->shard->ready = true;
+    if (end->shard != NULL && end->events != NULL && readiness(end) != 0) end->shard->ready = true;
 }
 
 static void break_end(struct io_stream *end, int error)
@@ -184,7 +203,7 @@ static bool syn_arrives(struct connection *connection)
     end->shard = listener->shard;
     list_append(&listener->backlog, &end->link);
     listener->waiting++;
-    wake_end(end);
+    listener->shard->ready = true;
     send_packet(connection, PACKET_ACCEPTED, 0, 0);
     return true;
 }
@@ -370,24 +389,6 @@ int sim_connect(struct io *io, const struct io_address *address, struct io_strea
     send_packet(connection, PACKET_SYN, 1, 0);
     *out = end;
     return 0;
-}
-
-static uint64_t room_of(const struct io_stream *end)
-{
-    const struct pipe *pipe = &end->connection->pipe[end->side];
-    return pipe->window - (pipe->sent - pipe->consumed);
-}
-
-/* What it is ready for, of what is wanted. */
-static int readiness(const struct io_stream *end)
-{
-    const struct pipe *in = &end->connection->pipe[!end->side];
-    bool broken = end->state == END_BROKEN;
-    int ready = 0;
-    if (broken) ready |= IO_HANGUP;
-    if (broken || in->delivered > in->consumed || in->fin_delivered) ready |= IO_READABLE;
-    if (broken || (end->state == END_OPEN && room_of(end) > 0)) ready |= IO_WRITABLE;
-    return ready & (end->want | IO_HANGUP);
 }
 
 void sim_want(struct io *io, struct io_stream *stream, int want)
@@ -644,7 +645,8 @@ static uint32_t tell_all(struct sim_shard *shard)
 
 uint32_t sim_streams_deliver(struct sim_shard *shard)
 {
-    uint32_t called = accept_all(shard) + tell_all(shard);
+    uint32_t called = accept_all(shard); /* First: the order of choices is fixed. */
+    called += tell_all(shard);
     list_foreach (at, &shard->listeners) {
         struct io_listener *listener = container_of(at, struct io_listener, link);
         if (listener->closed) listener_drop(listener, false);
