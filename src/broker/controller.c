@@ -240,10 +240,15 @@ static void effect_lead(struct controller *c, int32_t epoch)
         return;
     }
     step_start(c, &step, &c->arena);
-    if (quorum_begin_records(c->quorum, &step) != STEP_DONE)
+    if (quorum_begin_records(c->quorum, &step) != STEP_DONE) {
         controller_fail(c, "no memory for the records of a new epoch");
-    else
-        (void)controller_append(c, &step, true);
+        return;
+    }
+    int64_t base = controller_append(c, &step, true);
+    for (uint32_t i = 0; base >= 0 && i < step.record_count; i++)
+        if (!quorum_control(c->quorum, step_encode(&c->arena, &step.records[i].key),
+                            step_encode(&c->arena, &step.records[i].value), base + i))
+            controller_fail(c, "a control record of the new epoch does not hold");
 }
 
 static void controller_effects(struct controller *c)
@@ -543,7 +548,7 @@ static int controller_log_open(struct controller *c)
         .topic_id = quorum_topic_id,
         .config = &config,
         .directory = 0,
-        .is_new = true,
+        .on_disk = true,
     };
     int result = logs_replica(c->node->logs, &want, &c->log);
     return result == LOG_OK ? wait_for_log(c->node, c->log) : result;

@@ -119,6 +119,7 @@ struct logs_replica {
     uint32_t directory; /* Index, or LOG_DIRECTORY_ANY: the online, not cordoned one with the fewest
                            partitions. Only for a new replica. */
     bool is_new;        /* The controller has just placed it here: not having files is right. */
+    bool on_disk; /* Its folder is there though the scan passes over it: the metadata log's. */
 };
 
 /* The replica's log: the one on disk, or a new one whose files appear with its first append. A
