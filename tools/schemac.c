@@ -45,11 +45,15 @@ char *keep_format(const char *format, ...)
     return text;
 }
 
+/* Words that C has taken, and the member that we add. */
 static bool is_keyword(const char *name)
 {
-    static const char *const words[] = {"default", "switch", "case",     "int",    "long",
-                                        "short",   "float",  "register", "static", "struct",
-                                        "union",   "enum",   "auto",     "const"};
+    static const char *const words[] = {
+        "auto",   "break",  "case",     "char",     "const",  "continue", "default", "do",
+        "double", "else",   "enum",     "extern",   "float",  "for",      "goto",    "if",
+        "inline", "int",    "long",     "register", "return", "short",    "signed",  "sizeof",
+        "static", "struct", "switch",   "typedef",  "union",  "unsigned", "void",    "volatile",
+        "while",  "bool",   "restrict", "typeof",   "asm",    "tags"};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], name) == 0) return true;
     return false;
@@ -120,6 +124,7 @@ int main(int argc, char **argv)
     int count = 0;
     struct message **messages = schema_read(argv[1], &count);
     for (int i = 0; i < count; i++) {
+        check_message(messages[i]);
         layout_message(messages[i]);
         emit_header(messages[i], dir);
     }

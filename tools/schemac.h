@@ -126,6 +126,9 @@ static inline bool field_default_is_null(const struct field *f)
 
 extern const int wire_sizes[]; /* By type; 0: of variable length. */
 
+/* End with an error if the message says what it may not. */
+void check_message(const struct message *m);
+
 /* Compute the layout of a message's structs in C. */
 void layout_message(struct message *m);
 

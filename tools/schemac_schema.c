@@ -32,6 +32,17 @@ static const char *text_of(struct json_object *object, const char *key)
     return value == NULL ? "null" : json_object_get_string(value);
 }
 
+/* A whole number that is not negative; -1: there is none. */
+static int number_of(const char *file, struct json_object *object, const char *key)
+{
+    struct json_object *value;
+    if (!json_object_object_get_ex(object, key, &value)) return -1;
+    if (!json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0 ||
+        json_object_get_int64(value) > VERSION_OPEN)
+        fail(file, key, "is no number from 0 to %d", VERSION_OPEN);
+    return json_object_get_int(value);
+}
+
 static bool flag_of(struct json_object *object, const char *key)
 {
     const char *text = text_of(object, key);
@@ -146,8 +157,7 @@ static void parse_field(struct message *m, struct field *f, struct json_object *
     f->tagged = parse_versions(m->file, f->name, text_of(object, "taggedVersions"));
     const char *versions = text_of(object, "versions");
     f->versions = versions != NULL ? parse_versions(m->file, f->name, versions) : f->tagged;
-    const char *tag = text_of(object, "tag");
-    f->tag = tag != NULL ? (int)strtol(tag, NULL, 10) : -1;
+    f->tag = number_of(m->file, object, "tag");
     if ((f->tag >= 0) != (f->tagged.min <= f->tagged.max))
         fail(m->file, f->name, "tag and taggedVersions go together");
     if (f->tag > TAG_MAX) fail(m->file, f->name, "tags go to %d", TAG_MAX);
@@ -267,6 +277,9 @@ static struct message *parse_message(const char *path)
     if (object == NULL)
         fail(path, NULL, "not JSON at byte %zu: %s", json_tokener_get_parse_end(tokener),
              json_tokener_error_desc(json_tokener_get_error(tokener)));
+    size_t end = json_tokener_get_parse_end(tokener);
+    if (end + strspn(text + end, " \t\r\n") != strlen(text))
+        fail(path, NULL, "something follows the object at byte %zu", end);
     json_tokener_free(tokener);
     check_keys(
         path, NULL, object,
@@ -276,8 +289,7 @@ static struct message *parse_message(const char *path)
     m->kind = text_of(object, "type");
     if (m->name == NULL || m->kind == NULL) fail(path, NULL, "name and type are needed");
     m->snake = snake_case(m->name);
-    const char *key = text_of(object, "apiKey");
-    m->api_key = key != NULL ? (int)strtol(key, NULL, 10) : -1;
+    m->api_key = number_of(path, object, "apiKey");
     parse_ranges(m, object);
     parse_listeners(m, object);
     parse_notes(m, text);
