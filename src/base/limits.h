@@ -130,7 +130,8 @@
 /* A client's name and version of its software, as shown; longer ones are cut. */
 #define NET_SOFTWARE_BYTES 64u
 
-/* Input of a tool: a file of frames or the JSON of one message. Four of Kafka's largest requests. */
+/* Input of a tool: a file of frames or the JSON of one message. Four of Kafka's largest requests.
+ */
 #define WIRE_INPUT_MAX (400u * 1024u * 1024u)
 
 /* Lines of one object tree: more than anybody reads; 80 bytes each. */
