@@ -88,6 +88,9 @@ $(B)/%.o: %.c | $(GEN_STAMP)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+# It holds these files as they are.
+$(B)/src/text/page_assets.o: web/wire.css web/wire.js
+
 $(B)/libdohle.a: $(SOURCES:%.c=$(B)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^

@@ -8,10 +8,11 @@ extern const struct cli_command command_wire_diff;
 extern const struct cli_command command_wire_list;
 extern const struct cli_command command_wire_page;
 extern const struct cli_command command_wire_show;
+extern const struct cli_command command_wire_site;
 
 const struct cli_command *const cli_commands[] = {
-    &command_wire_list,   &command_wire_show,   &command_wire_page,
-    &command_wire_decode, &command_wire_encode, &command_wire_diff,
+    &command_wire_list,   &command_wire_show, &command_wire_page, &command_wire_decode,
+    &command_wire_encode, &command_wire_diff, &command_wire_site,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 

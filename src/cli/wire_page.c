@@ -1,6 +1,6 @@
 /* wire_page.c - `dohle wire page`: the reference page of one API in one version. */
 #include "cli/wire.h"
-#include "text/page.h"
+#include "text/page_html.h"
 
 #include <string.h>
 
@@ -22,8 +22,11 @@ static int run(struct cli *cli)
         return cli_fail(cli, CLI_FAILED, "out of memory");
     }
     struct tree_style style = {.color = cli->color, .about_max = TREE_ABOUT_MAX};
-    (void)html;
-    page_text(&cli->out, &page, &style);
+    if (html) {
+        page_html(&cli->out, &page, true);
+    } else {
+        page_text(&cli->out, &page, &style);
+    }
     arena_free(&arena);
     return CLI_OK;
 }
