@@ -150,6 +150,7 @@ static void put_tree(struct out *out, const struct page_side *side)
 struct schema_marker {
     struct out *out;
     const char *side;
+    bool common;                        /* Inside "commonStructs". */
     char names[DEPTH_MAX][FIELD_BYTES]; /* Of the open fields, by level. */
 };
 
@@ -179,7 +180,7 @@ static void put_schema_anchor(struct schema_marker *m, const char *line, size_t 
     size_t size = MIN(strcspn(name, "\""), (size_t)FIELD_BYTES - 1);
     memcpy(m->names[level], name, size);
     m->names[level][size] = '\0';
-    out_format(m->out, "<a id=\"s.%s", m->side);
+    out_format(m->out, "<a id=\"s.%s%s", m->side, m->common ? ".common" : "");
     for (size_t i = 0; i <= level; i++)
         out_format(m->out, ".%s", m->names[i]);
     out_text(m->out, "\"></a>");
@@ -194,6 +195,7 @@ static void put_schema_line(struct schema_marker *m, const char *line, size_t si
         out_text(m->out, "</i>\n");
         return;
     }
+    if (strncmp(line, "  \"commonStructs\"", 17) == 0) m->common = true;
     put_schema_anchor(m, line, blank);
     for (size_t i = 0; i < size;) {
         if (line[i] == '"') {
@@ -258,6 +260,8 @@ static void put_switch(struct out *out, const struct page *page)
         page_file_name(out, api, v);
         out_format(out, "\" title=\"%s\"%s>%d</a>", title, !served ? " class=\"old\"" : "", v);
     }
+    if (page->version > api->request->version_min)
+        out_format(out, "<a class=\"what\" href=\"#changes\">what %d changed</a>", page->version);
     out_text(out, "</nav>\n");
 }
 
@@ -310,7 +314,7 @@ static void put_changes(struct out *out, const struct page *page)
     if (page->version == page->api->request->version_min) return;
     out_format(
         out,
-        "<section class=\"changes\">\n<h2>What version %d changed</h2>\n<div class=\"pair\">\n",
+        "<section class=\"changes\" id=\"changes\">\n<h2>What version %d changed</h2>\n<div class=\"pair\">\n",
         page->version);
     put_side_changes(out, &page->request);
     put_side_changes(out, &page->response);

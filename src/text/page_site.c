@@ -123,23 +123,23 @@ void page_html_index(struct out *out)
 
 struct search {
     struct out *out;
-    int16_t version; /* The newest: the page that a hit links to. */
+    int16_t newest; /* Version of the page that a hit links to, */
+    int16_t last;   /* or the last that the enclosing struct is in, */
+    int16_t since;  /* and the first. */
     bool first;
     bool tagged; /* Inside a tagged field: the sample has none, so the hit is in the schema. */
     char path[PATH_BYTES];
 };
 
-static void put_field(struct search *search, const struct wire_field *field)
+static void put_field(struct search *search, const struct wire_field *field, int16_t last)
 {
-    if (!search->first) out_char(search->out, ',');
+    bool tagged = search->tagged || wire_versions_have(field->tagged, last);
+
+    out_text(search->out, search->first ? "[" : ",[");
     search->first = false;
-    out_char(search->out, '[');
-    bool tagged = search->tagged || wire_versions_have(field->tagged, search->version);
     out_format(search->out, "\"%s%s\",", tagged ? "s." : "", search->path);
     out_quoted(search->out, view_of_string(field->about == NULL ? "" : field->about));
-    /* A field that the newest version lacks is on the page of its last version. */
-    if (!wire_versions_have(field->versions, search->version))
-        out_format(search->out, ",%d", field->versions.max);
+    if (last != search->newest) out_format(search->out, ",%d", last);
     out_char(search->out, ']');
 }
 
@@ -147,16 +147,26 @@ static void put_struct(struct search *search, const struct wire_struct *shape)
 {
     for (uint16_t i = 0; i < shape->field_count; i++) {
         const struct wire_field *field = &shape->fields[i];
+        const struct {
+            int16_t last, since;
+            bool tagged;
+        } outer = {search->last, search->since, search->tagged};
+        int16_t last = MIN(search->last, field->versions.max);
+        int16_t since = MAX(search->since, field->versions.min);
         size_t old = strlen(search->path), name = strlen(field->name);
-        assert(old + name + 4 < PATH_BYTES);
+        if (since > last) continue;
+        assert(old + name + 2 < PATH_BYTES);
         search->path[old] = '.';
         memcpy(search->path + old + 1, field->name, name + 1);
-        put_field(search, field);
+        put_field(search, field, last);
         if (field->shape != NULL) {
-            bool tagged = search->tagged;
-            search->tagged = tagged || wire_versions_have(field->tagged, search->version);
+            search->tagged = outer.tagged || wire_versions_have(field->tagged, last);
+            search->last = last;
+            search->since = since;
             put_struct(search, field->shape);
-            search->tagged = tagged;
+            search->tagged = outer.tagged;
+            search->last = outer.last;
+            search->since = outer.since;
         }
         search->path[old] = '\0';
     }
@@ -170,8 +180,9 @@ void page_html_search(struct out *out)
     out_text(out, "window.WIRE=[\n");
     for (uint32_t i = 0; i < count; i++) {
         const struct wire_api *api = &apis[i];
-        struct search search = {.out = out, .version = api->request->version_max, .first = true};
-        out_format(out, "[\"%s\",%d,%d,", api->name, api->key, search.version);
+        int16_t newest = api->request->version_max;
+        struct search search = {.out = out, .newest = newest, .last = newest, .first = true};
+        out_format(out, "[\"%s\",%d,%d,", api->name, api->key, newest);
         out_quoted(out, view_of_string(api->request->about));
         out_text(out, ",[");
         memcpy(search.path, "request", 8);
