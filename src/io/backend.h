@@ -72,4 +72,8 @@ struct io_backend {
 struct io {
     const struct io_backend *backend;
     struct mem *mem;
+    struct io_counts counts; /* `failures` is added to from any lane. */
 };
+
+/* A backend has set the result of an operation and is about to call `done`. */
+void io_count_done(struct io *io, const struct io_op *op);

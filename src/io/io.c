@@ -1,7 +1,56 @@
 /* io.c - the public face of the seam: forwards to the backend chosen at start. */
 #include "io/backend.h"
 
+#include <errno.h>
+
 #include "base/bytes.h"
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+/* Whether the world failed; else it has only answered. */
+static bool is_failure(int64_t result)
+{
+    if (result >= 0) return false;
+    switch (-result) {
+    case ENOENT:
+    case EEXIST:
+    case ENOTDIR:
+    case EISDIR:
+    case ENOTEMPTY:
+    case ENAMETOOLONG:
+    case EAGAIN:
+    case EINVAL: return false;
+    default: return true;
+    }
+}
+
+static int64_t counted(struct io *io, int64_t result)
+{
+    if (UNLIKELY(is_failure(result))) __atomic_fetch_add(&io->counts.failures, 1, __ATOMIC_RELAXED);
+    return result;
+}
+
+void io_count_done(struct io *io, const struct io_op *op)
+{
+    struct io_counts *counts = &io->counts;
+    uint64_t bytes = op->result > 0 ? (uint64_t)op->result : 0;
+    switch ((enum io_kind)op->kind) {
+    case IO_WRITE: counts->writes++, counts->write_bytes += bytes; break;
+    case IO_READ: counts->reads++, counts->read_bytes += bytes; break;
+    case IO_DURABLE: counts->commits++, counts->commit_files += op->durable.file_count; break;
+    case IO_JOB: counts->jobs++; return; /* Its result is its own; its calls were counted. */
+    }
+    (void)counted(io, op->result);
+}
+
+struct io_counts io_counts(struct io *io)
+{
+    struct io_counts counts = io->counts;
+    counts.failures = __atomic_load_n(&io->counts.failures, __ATOMIC_RELAXED);
+    return counts;
+}
+
+/* ---- forwarding ------------------------------------------------------------------------------ */
 
 int64_t io_now_ms(struct io *io)
 {
@@ -115,22 +164,22 @@ void io_job(struct io *io,
 
 int io_disk_open(struct io *io, const char *path, int flags, struct io_file **out)
 {
-    return io->backend->open(io, path, flags, out);
+    return (int)counted(io, io->backend->open(io, path, flags, out));
 }
 
 int io_disk_stat(struct io *io, const char *path, struct io_stat *out)
 {
-    return io->backend->stat(io, path, out);
+    return (int)counted(io, io->backend->stat(io, path, out));
 }
 
 int64_t io_disk_size(struct io *io, struct io_file *file)
 {
-    return io->backend->size(io, file);
+    return counted(io, io->backend->size(io, file));
 }
 
 int64_t io_disk_read(struct io *io, struct io_file *file, void *out, size_t size, uint64_t offset)
 {
-    return io->backend->read(io, file, out, size, offset);
+    return counted(io, io->backend->read(io, file, out, size, offset));
 }
 
 int64_t io_disk_read_cached(struct io *io,
@@ -139,7 +188,7 @@ int64_t io_disk_read_cached(struct io *io,
                             size_t size,
                             uint64_t offset)
 {
-    return io->backend->read_cached(io, file, out, size, offset);
+    return counted(io, io->backend->read_cached(io, file, out, size, offset));
 }
 
 int64_t io_disk_write(struct io *io,
@@ -148,52 +197,52 @@ int64_t io_disk_write(struct io *io,
                       size_t size,
                       uint64_t offset)
 {
-    return io->backend->write(io, file, bytes, size, offset);
+    return counted(io, io->backend->write(io, file, bytes, size, offset));
 }
 
 int io_disk_truncate(struct io *io, struct io_file *file, uint64_t size)
 {
-    return io->backend->truncate(io, file, size);
+    return (int)counted(io, io->backend->truncate(io, file, size));
 }
 
 int io_disk_reserve(struct io *io, struct io_file *file, uint64_t offset, uint64_t size)
 {
-    return io->backend->reserve(io, file, offset, size);
+    return (int)counted(io, io->backend->reserve(io, file, offset, size));
 }
 
 int io_disk_sync(struct io *io, struct io_file *file)
 {
-    return io->backend->sync(io, file);
+    return (int)counted(io, io->backend->sync(io, file));
 }
 
 int io_disk_sync_dir(struct io *io, const char *path)
 {
-    return io->backend->sync_dir(io, path);
+    return (int)counted(io, io->backend->sync_dir(io, path));
 }
 
 int io_disk_rename(struct io *io, const char *from, const char *to)
 {
-    return io->backend->rename(io, from, to);
+    return (int)counted(io, io->backend->rename(io, from, to));
 }
 
 int io_disk_unlink(struct io *io, const char *path)
 {
-    return io->backend->unlink(io, path);
+    return (int)counted(io, io->backend->unlink(io, path));
 }
 
 int io_disk_mkdir(struct io *io, const char *path)
 {
-    return io->backend->mkdir(io, path);
+    return (int)counted(io, io->backend->mkdir(io, path));
 }
 
 int io_disk_rmdir(struct io *io, const char *path)
 {
-    return io->backend->rmdir(io, path);
+    return (int)counted(io, io->backend->rmdir(io, path));
 }
 
 int64_t io_disk_free_bytes(struct io *io, const char *path)
 {
-    return io->backend->free_bytes(io, path);
+    return counted(io, io->backend->free_bytes(io, path));
 }
 
 int io_disk_list(struct io *io,
@@ -201,12 +250,12 @@ int io_disk_list(struct io *io,
                  bool (*each)(void *context, const char *name),
                  void *context)
 {
-    return io->backend->list(io, path, each, context);
+    return (int)counted(io, io->backend->list(io, path, each, context));
 }
 
 int io_disk_lock(struct io *io, const char *path, struct io_file **out)
 {
-    return io->backend->lock(io, path, out);
+    return (int)counted(io, io->backend->lock(io, path, out));
 }
 
 int io_listen(struct io *io,
@@ -216,12 +265,12 @@ int io_listen(struct io *io,
               struct io_listener **out,
               struct io_address *bound)
 {
-    return io->backend->listen(io, address, events, context, out, bound);
+    return (int)counted(io, io->backend->listen(io, address, events, context, out, bound));
 }
 
 int io_connect(struct io *io, const struct io_address *address, struct io_stream **out)
 {
-    return io->backend->connect(io, address, out);
+    return (int)counted(io, io->backend->connect(io, address, out));
 }
 
 int64_t io_stream_recv(struct io *io, struct io_stream *stream, void *out, size_t size)

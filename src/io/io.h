@@ -5,12 +5,13 @@
  *
  *   plain      clocks, random numbers, directory work and io_disk_* calls: return at once with the
  *              result. The io_disk_* calls may block: only inside a job, before serving, or where
- * the comment says that the shard may. submitted  reads, writes, *make durable*, jobs: the caller
- * embeds a `struct io_op`, sets `done`, and submits; `done` is called in a later io_turn, never
- * inside the submission. Completions may come late and in any order across files; writes to one
- * file complete in order. A buffer given belongs to the seam until then. streams    byte streams:
- * listeners, connections. Readiness is told by a callback; recv and send never block and may take
- * less than asked.
+ *              the comment says that the shard may.
+ *   submitted  reads, writes, *make durable*, jobs: the caller embeds a `struct io_op`, sets
+ *              `done`, and submits; `done` is called in a later io_turn, never inside the
+ *              submission. Completions may come late and in any order across files; writes to one
+ *              file complete in order. A buffer given belongs to the seam until then.
+ *   streams    byte streams: listeners, connections. Readiness is told by a callback; recv and send
+ *              never block and may take less than asked.
  *
  * Errors are -errno as they came from the world, here and nowhere else first seen; every failed
  * call is counted. In the simulator any call may fail, complete late, or be cut by a crash.
@@ -50,6 +51,18 @@ struct uuid io_random_uuid(
     struct io *io); /* Version 4, never with a leading '-' in base64, as Kafka. */
 
 struct mem *io_mem(struct io *io); /* The node's counted memory. */
+
+/* What a handle has done so far; jobs' calls included. Counted when they end. */
+struct io_counts {
+    uint64_t writes, write_bytes; /* Submitted writes. */
+    uint64_t reads, read_bytes;   /* Submitted reads. */
+    uint64_t commits;             /* *Make durable*, */
+    uint64_t commit_files;        /* of so many files. */
+    uint64_t jobs;
+    uint64_t failures; /* Calls and operations that failed for the world's reasons: EIO, ENOSPC, ...
+                          not ENOENT, EEXIST, EAGAIN and the like, which are answers. */
+};
+struct io_counts io_counts(struct io *io);
 
 /* Stop the lanes, wait for what they are doing, and free the handle. Files and streams must be
  * closed. */
@@ -177,8 +190,8 @@ int io_disk_list(struct io *io,
  * another holds it. */
 int io_disk_lock(struct io *io, const char *path, struct io_file **out);
 
-/* Read without waiting for the device: bytes read, or -EAGAIN when they are not in the page cache.
- */
+/* Read without waiting for the device: bytes read (fewer than asked only at the end of the file),
+ * or -EAGAIN when the page cache has not got all of them. The shard may. */
 int64_t io_disk_read_cached(struct io *io,
                             struct io_file *file,
                             void *out,

@@ -120,6 +120,9 @@ static void test_write_read_durable(void **state)
     assert_memory_equal(out, "hello world", 11);
     assert_int_equal(io_disk_size(rig->io, file), 11);
     io_disk_close(rig->io, file);
+    struct io_counts counts = io_counts(rig->io);
+    assert_true(counts.writes == 2 && counts.write_bytes == 11 && counts.commits == 1);
+    assert_true(counts.reads == 1 && counts.read_bytes == 11 && counts.failures == 0);
     assert_int_equal(io_disk_open(rig->io, path_in(rig, "a"),
                                   IO_OPEN_CREATE | IO_OPEN_EXCLUSIVE | IO_OPEN_WRITE, &file),
                      -EEXIST);

@@ -289,6 +289,7 @@ static uint32_t deliver(struct posix *p)
     while ((node = list_pop(&batch)) != NULL) {
         struct io_op *op = container_of(node, struct io_op, link);
         op->in_flight = false;
+        io_count_done(&p->io, op);
         op_hold(op, -1);
         count++;
         op->done(op);
@@ -411,7 +412,7 @@ struct io *posix_new(struct mem *mem)
     static const enum posix_watched wake_mark = POSIX_WAKE;
     struct posix *p = calloc(1, sizeof(*p));
     if (p == NULL) return NULL;
-    p->io = (struct io){&posix_backend, mem};
+    p->io = (struct io){.backend = &posix_backend, .mem = mem};
     p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN};

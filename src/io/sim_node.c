@@ -122,7 +122,7 @@ struct io *sim_node_start(struct sim_node *node)
         node->off = false;
     }
     struct sim_shard *shard = sim_heap(sizeof(*shard));
-    shard->io = (struct io){&sim_backend, &node->memory.mem};
+    shard->io = (struct io){.backend = &sim_backend, .mem = &node->memory.mem};
     shard->node = node;
     shard->number = node->shards_started++;
     shard->incarnation = node->incarnation;

@@ -242,6 +242,7 @@ uint32_t sim_ops_deliver(struct sim_shard *shard)
         release(held);
         op_free(held);
         op->in_flight = false;
+        io_count_done(&shard->io, op);
         count++;
         op->done(op);
     }
