@@ -124,6 +124,13 @@ test-%: $(TEST_BINS)
 unit: $(TEST_BINS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
+# ---- benchmarks: bench/x.c is a program over the libraries; make bench-x builds build/bench/x ------
+$(B)/bench/%: bench/%.c $(B)/libdohle.a $(B)/libgen.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $< $(LINK_ALL) $(LIBS) -o $@
+
+bench-%: $(B)/bench/% ;
+
 # ---- the rules that a program can check ---------------------------------------------------------
 tidy: build
 	@tools/tidy $(B)

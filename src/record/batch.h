@@ -134,8 +134,7 @@ MUST_USE enum record_fault batch_check(struct view bytes,
                                        uint32_t checks,
                                        struct batch_header *out);
 
-/* ---- a buffer of batches ------------------------------------------------------------------------
- */
+/* ---- a buffer of batches -------------------------------------------------------------------- */
 
 /* Batches one behind the other, as in a produce request, a fetch response or a segment. */
 struct batch_scan {
@@ -155,8 +154,7 @@ static inline struct batch_scan batch_scan_of(struct view bytes)
  * fault: RECORD_LENGTH, RECORD_MAGIC. No CRC is checked. */
 MUST_USE bool batch_next(struct batch_scan *scan, struct batch_header *out, struct view *batch);
 
-/* ---- changes in place
- * ---------------------------------------------------------------------------- */
+/* ---- changes in place ----------------------------------------------------------------------- */
 
 /* Base offset and leader epoch, as a leader stamps them. O(1), the CRC stays. */
 void batch_stamp(uint8_t *batch, int64_t base_offset, int32_t leader_epoch);

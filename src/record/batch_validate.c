@@ -73,9 +73,9 @@ static enum record_fault check_time(const struct batch_rules *rules,
 
 static enum record_fault check_record(const struct batch_rules *rules,
                                       const struct batch_header *header,
-                                      const struct record *record)
+                                      const struct record_brief *record)
 {
-    if (rules->compacted && record->key.null) return RECORD_NULL_KEY;
+    if (rules->compacted && record->key_null) return RECORD_NULL_KEY;
     return check_time(rules, header, record->timestamp_ms);
 }
 
@@ -122,10 +122,10 @@ static enum record_fault check_records(struct compress_work *work,
     bool negative = false;
     int32_t index = 0;
     struct record_iter iter;
-    struct record record;
+    struct record_brief record;
 
     record_iter_begin(&iter, work, header, batch);
-    for (; record_next_skim(&iter, &record); index++) {
+    for (; record_next_brief(&iter, &record); index++) {
         enum record_fault fault = check_record(rules, header, &record);
         if (UNLIKELY(fault != RECORD_OK)) {
             struct batch_record_error error = {index, fault, record.timestamp_ms};

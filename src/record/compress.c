@@ -68,8 +68,7 @@ void compress_work_init(struct compress_work *work, struct mem *mem)
     *work = (struct compress_work){.mem = mem};
 }
 
-/* ---- gzip -------------------------------------------------------------------------------------
- */
+/* ---- gzip ----------------------------------------------------------------------------------- */
 
 struct gzip_writer {
     z_stream stream;
@@ -129,8 +128,7 @@ static bool gzip_write(struct compress *stream, const uint8_t *bytes, uint32_t s
     }
 }
 
-/* ---- zstd ---------------------------------------------------------------------------------------
- */
+/* ---- zstd ----------------------------------------------------------------------------------- */
 
 static bool zstd_start(struct compress *stream)
 {
@@ -165,8 +163,7 @@ static bool zstd_write(struct compress *stream, const uint8_t *bytes, uint32_t s
     }
 }
 
-/* ---- snappy and lz4: blocks ---------------------------------------------------------------------
- */
+/* ---- snappy and lz4: blocks ----------------------------------------------------------------- */
 
 static bool snappy_block(struct compress *stream)
 {
@@ -248,8 +245,7 @@ static bool block_write(struct compress *stream, const uint8_t *bytes, uint32_t 
     return true;
 }
 
-/* ---- the interface
- * ------------------------------------------------------------------------------- */
+/* ---- the interface -------------------------------------------------------------------------- */
 
 static bool start(struct compress *stream)
 {

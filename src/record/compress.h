@@ -66,8 +66,7 @@ void compress_work_init(struct compress_work *work, struct mem *mem);
 /* Give all states back; no stream may be open. The work may be used again. */
 void compress_work_free(struct compress_work *work);
 
-/* ---- reading ----------------------------------------------------------------------------------
- */
+/* ---- reading -------------------------------------------------------------------------------- */
 
 enum decompress_fault {
     DECOMPRESS_OK = 0,
@@ -114,8 +113,7 @@ MUST_USE uint32_t decompress_read(struct decompress *stream, uint8_t *out, uint3
 /* Release the work's reading side, at any point. */
 void decompress_end(struct decompress *stream);
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 struct compress_options {
     enum codec codec;

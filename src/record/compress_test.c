@@ -284,8 +284,7 @@ static void gzip_members(void **state)
     test_end(&world);
 }
 
-/* ---- allocations that fail
- * ------------------------------------------------------------------------ */
+/* ---- allocations that fail ------------------------------------------------------------------ */
 
 struct torture {
     struct mem mem;

@@ -73,8 +73,7 @@ static uint32_t fail(struct decompress *stream, enum decompress_fault fault)
     return 0;
 }
 
-/* ---- gzip -------------------------------------------------------------------------------------
- */
+/* ---- gzip ----------------------------------------------------------------------------------- */
 
 static bool gzip_start(struct decompress *stream)
 {
@@ -159,8 +158,7 @@ static uint32_t gzip_read(struct decompress *stream, uint8_t *out, uint32_t size
     return size - z->avail_out;
 }
 
-/* ---- snappy ------------------------------------------------------------------------------------
- */
+/* ---- snappy --------------------------------------------------------------------------------- */
 
 /* Decode one bare block of `size` bytes at the cursor. */
 static bool snappy_block(struct decompress *stream, uint32_t size)
@@ -252,8 +250,7 @@ static void snappy_next(struct decompress *stream)
         (void)snappy_block(stream, size);
 }
 
-/* ---- lz4 ---------------------------------------------------------------------------------------
- */
+/* ---- lz4 ------------------------------------------------------------------------------------ */
 
 /* The frame's descriptor: sets flags and block_max, moves behind it. */
 static bool lz4_header(struct decompress *stream)
@@ -339,8 +336,7 @@ static void lz4_next(struct decompress *stream)
     stream->at += size + sum_bytes;
 }
 
-/* ---- what blocks have in common
- * ------------------------------------------------------------------ */
+/* ---- what blocks have in common ------------------------------------------------------------- */
 
 static uint32_t block_read(struct decompress *stream, uint8_t *out, uint32_t size)
 {
@@ -372,8 +368,7 @@ static uint32_t plain_read(struct decompress *stream, uint8_t *out, uint32_t siz
     return piece;
 }
 
-/* ---- zstd ---------------------------------------------------------------------------------------
- */
+/* ---- zstd ----------------------------------------------------------------------------------- */
 
 static bool zstd_start(struct decompress *stream)
 {
@@ -424,8 +419,7 @@ static uint32_t zstd_read(struct decompress *stream, uint8_t *out, uint32_t size
     return (uint32_t)to.pos;
 }
 
-/* ---- the interface
- * ------------------------------------------------------------------------------- */
+/* ---- the interface -------------------------------------------------------------------------- */
 
 void decompress_begin(struct decompress *stream,
                       struct compress_work *work,

@@ -5,8 +5,7 @@
 #include "record/crc.h"
 #include "record/legacy.h"
 
-/* ---- up: a produced message set becomes one batch ---------------------------------------------
- */
+/* ---- up: a produced message set becomes one batch ------------------------------------------- */
 
 /* What the scan over the top-level messages found. */
 struct legacy_set {
@@ -152,8 +151,7 @@ enum record_fault legacy_upgrade(struct compress_work *work,
     return RECORD_OK;
 }
 
-/* ---- down: batches become a message set ---------------------------------------------------------
- */
+/* ---- down: batches become a message set ----------------------------------------------------- */
 
 static void put_bytes(struct sink *out, struct view bytes)
 {

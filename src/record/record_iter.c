@@ -219,8 +219,7 @@ bool record_next_raw(struct record_iter *iter, struct view *bytes, uint64_t *at)
     return true;
 }
 
-/* ---- stepping over a large record
- * ---------------------------------------------------------------- */
+/* ---- stepping over a large record ----------------------------------------------------------- */
 
 /* What is left of the record that is being stepped over. */
 struct skim {
@@ -326,8 +325,94 @@ bool record_next_skim(struct record_iter *iter, struct record *out)
     return parse_whole(iter, (uint32_t)size, out);
 }
 
-/* ---- finding
- * ------------------------------------------------------------------------------------- */
+/* ---- the short way -------------------------------------------------------------------------- */
+
+#define BRIEF_VARINT_BYTES 4u /* Longer ones take the long way. */
+
+/* A zigzag varint of at most four bytes at `p`, where four can be read; NULL: it is longer. */
+static inline const uint8_t *brief_varint(const uint8_t *p, int32_t *out)
+{
+    uint32_t value = p[0];
+    uint32_t size = 1;
+    if (UNLIKELY(value >= 0x80)) {
+        value = (value & 0x7f) | (uint32_t)(p[1] & 0x7f) << 7;
+        size = 2;
+        if (UNLIKELY(p[1] >= 0x80)) {
+            value |= (uint32_t)(p[2] & 0x7f) << 14;
+            size = 3;
+            if (p[2] >= 0x80) {
+                if (p[3] >= 0x80) return NULL;
+                value |= (uint32_t)p[3] << 21;
+                size = 4;
+            }
+        }
+    }
+    *out = (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
+    return p + size;
+}
+
+/* A length and so many bytes; NULL: not within `end`, or not to be read from here. */
+static inline const uint8_t *brief_bytes(const uint8_t *p, const uint8_t *end, int32_t *size)
+{
+    if (UNLIKELY(end - p < (ptrdiff_t)BRIEF_VARINT_BYTES)) return NULL;
+    p = brief_varint(p, size);
+    if (UNLIKELY(p == NULL)) return NULL;
+    if (*size <= 0) return p;
+    return UNLIKELY(*size > end - p) ? NULL : p + *size;
+}
+
+/* The record at the start of `in` if it is whole there, sound, and has no headers: its size. Else
+ * 0: the long way finds out. */
+static inline uint32_t brief_parse(struct view in,
+                                   struct record_brief *out,
+                                   int32_t *timestamp_delta)
+{
+    const uint8_t *end = in.data + in.size;
+    const uint8_t *p = in.data;
+    int32_t length, key_size, value_size;
+    /* Length, attributes and two deltas are read without another look: 13 bytes at most. */
+    if (UNLIKELY(in.size < 4 * BRIEF_VARINT_BYTES)) return 0;
+    p = brief_varint(p, &length);
+    if (UNLIKELY(p == NULL || length < 0 || length > end - p)) return 0;
+    const uint8_t *body_end = p + length;
+    p = brief_varint(p + 1, timestamp_delta);
+    if (UNLIKELY(p == NULL)) return 0;
+    p = brief_varint(p, &out->offset_delta);
+    if (UNLIKELY(p == NULL)) return 0;
+    p = brief_bytes(p, end, &key_size);
+    if (UNLIKELY(p == NULL)) return 0;
+    p = brief_bytes(p, end, &value_size);
+    if (UNLIKELY(p == NULL || p + 1 != body_end || *p != 0)) return 0;
+    out->key_null = key_size < 0;
+    return (uint32_t)(body_end - in.data);
+}
+
+bool record_next_brief(struct record_iter *iter, struct record_brief *out)
+{
+    if (LIKELY(iter->fault == RECORD_OK && iter->left > 0)) {
+        int32_t delta;
+        consume(iter, iter->given);
+        iter->given = 0;
+        uint32_t size = brief_parse(iter->in, out, &delta);
+        if (LIKELY(size > 0)) {
+            const struct batch_header *header = iter->header;
+            bool append_time = (header->attributes & BATCH_APPEND_TIME) != 0;
+            uint64_t sum = (uint64_t)header->base_timestamp + (uint64_t)(int64_t)delta;
+            out->timestamp_ms = append_time ? header->max_timestamp : (int64_t)sum;
+            consume(iter, size);
+            iter->left--;
+            return true;
+        }
+    }
+    struct record record;
+    if (!record_next_skim(iter, &record)) return false;
+    out->timestamp_ms = record.timestamp_ms;
+    out->offset_delta = record.offset_delta;
+    out->key_null = record.key.null;
+    return true;
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
 
 enum record_fault record_find_time(struct compress_work *work,
                                    struct view batch,

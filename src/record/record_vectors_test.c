@@ -212,8 +212,7 @@ static void kafka_reads_the_same(void **state)
     test_end(&world);
 }
 
-/* ---- every file of the folder
- * -------------------------------------------------------------------- */
+/* ---- every file of the folder --------------------------------------------------------------- */
 
 typedef void each(struct test_world *world, struct file *file);
 
@@ -303,8 +302,7 @@ static void recompression(void **state)
     for_each_file(recompress_all_ways, FILE_MAX);
 }
 
-/* ---- the walk
- * ------------------------------------------------------------------------------------- */
+/* ---- the walk ------------------------------------------------------------------------------- */
 
 /* Checks that the fields follow one another without a gap, in each of the two spaces of offsets. */
 struct gapless {
@@ -366,8 +364,7 @@ static void walking(void **state)
     for_each_file(walk_without_gap, FILE_MAX);
 }
 
-/* ---- harm
- * ----------------------------------------------------------------------------------------- */
+/* ---- harm ----------------------------------------------------------------------------------- */
 
 /* Everything that reads, on bytes that may be broken. `fix`: the CRC is made right first. */
 static void read_all(struct test_world *world, struct view bytes, bool fix)

@@ -97,8 +97,7 @@ static const char *yes_no(bool value)
     return value ? "true" : "false";
 }
 
-/* ---- magic 2: the header
- * ------------------------------------------------------------------------- */
+/* ---- magic 2: the header -------------------------------------------------------------------- */
 
 static void walk_attributes(struct walk *walk, uint16_t attributes)
 {
@@ -149,8 +148,7 @@ static void walk_header(struct walk *walk, const struct batch_header *header, st
         number(walk, &tail[i]);
 }
 
-/* ---- magic 2: records
- * ---------------------------------------------------------------------------- */
+/* ---- magic 2: records ----------------------------------------------------------------------- */
 
 /* A record's bytes as they are read field by field. */
 struct cursor {
@@ -326,8 +324,7 @@ static void walk_records(struct walk *walk, const struct batch_header *header, s
     end(walk, "records");
 }
 
-/* ---- magic 0 and 1
- * ------------------------------------------------------------------------------- */
+/* ---- magic 0 and 1 -------------------------------------------------------------------------- */
 
 static void walk_bytes_at(struct walk *walk, const char *name, struct view bytes, uint64_t offset)
 {
@@ -420,8 +417,7 @@ static void walk_message(struct walk *walk, struct view bytes)
     end(walk, "messages");
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 enum record_fault record_walk(struct compress_work *work,
                               struct view bytes,
