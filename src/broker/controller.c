@@ -606,13 +606,22 @@ static int controller_activate(struct controller *c, const struct bootstrap *boo
     return controller_commit_step(c, &step) ? 0 : -EIO;
 }
 
+/* NoOp records tell other nodes that the leader is alive. Alone, a node writes them only if its
+ * file asks for them: an idle disk stays idle (decision 4). */
+static int64_t controller_idle_ms(const struct node *node)
+{
+    struct view name = VIEW("metadata.max.idle.interval.ms");
+    struct view given = node->options.setting(node->options.setting_context, name);
+    return given.null ? 0 : broker_setting_number(node, "metadata.max.idle.interval.ms");
+}
+
 static struct cluster *controller_cluster(struct node *node)
 {
     struct cluster_options options = {
         .node_id = node->options.node_id,
         .cluster_id = node_cluster_id(node),
         .session_timeout_ms = broker_setting_number(node, "broker.session.timeout.ms"),
-        .idle_interval_ms = broker_setting_number(node, "metadata.max.idle.interval.ms"),
+        .idle_interval_ms = controller_idle_ms(node),
         .imbalance_interval_ms =
             broker_setting_number(node, "leader.imbalance.check.interval.seconds") * 1000,
         .unclean_interval_ms = broker_setting_number(node, "unclean.leader.election.interval.ms"),
@@ -671,7 +680,7 @@ void controller_close(struct node *node)
     struct controller *c = node->controller;
     if (c == NULL) return;
     if (c->log != NULL) log_watch_remove(&c->watch);
-    controller_fail(c, "the node is stopping");
+    c->failed = "the node is stopping";
     controller_answer(c, -1);
     list_foreach (link, &c->pending) {
         struct pending *pending = container_of(link, struct pending, link);

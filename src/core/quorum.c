@@ -246,9 +246,8 @@ enum step_result quorum_begin_records(const struct quorum *quorum, struct step *
     const struct voter_set *set = current_set(quorum);
     struct leader_change_message *change = step_get(step, sizeof(*change));
     if (change == NULL) return STEP_E_MEMORY;
-    int16_t version = quorum->kraft_version >= 1 ? 1 : 0;
     wire_defaults(&wire_leader_change_message, change);
-    change->version = version;
+    change->version = 0; /* Also at kraft.version 1, as Apache Kafka 4.4 writes and reads it. */
     change->leader_id = quorum->leader_id;
     change->voters.items = change_voters(step, set);
     change->granting_voters.items = change_voters(step, set);
