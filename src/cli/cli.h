@@ -28,6 +28,7 @@ struct cli_option {
 /* Options of one command, and words that are not options. */
 #define CLI_OPTIONS_MAX 32
 #define CLI_WORDS_MAX   64
+#define CLI_GIVEN_MAX   256 /* Options on one command line, repeated ones included. */
 
 struct cli;
 
@@ -46,6 +47,11 @@ struct cli_command {
 struct cli {
     const struct cli_command *command;
     const char *values[CLI_OPTIONS_MAX]; /* By option; "" for one without a value; NULL: absent. */
+    struct {
+        int option; /* Index in the command's table. */
+        const char *value;
+    } given[CLI_GIVEN_MAX]; /* All of them, in their order. */
+    int given_count;
     const char *words[CLI_WORDS_MAX + 1];
     int word_count;
     struct mem *mem;
@@ -57,6 +63,10 @@ struct cli {
 /* The value of an option that the command has; NULL if it was not given. */
 const char *cli_value(const struct cli *cli, const char *name);
 bool cli_has(const struct cli *cli, const char *name);
+
+/* The values of an option that was given several times, in their order: the next one from `*at` on,
+ * which begins as 0; NULL at the end. */
+const char *cli_next(const struct cli *cli, const char *name, int *at);
 
 /* A whole number given to an option.
  *   CLI_OK     *out is set; left alone if the option was not given.

@@ -37,6 +37,17 @@ const char *cli_value(const struct cli *cli, const char *name)
     return cli->values[index];
 }
 
+const char *cli_next(const struct cli *cli, const char *name, int *at)
+{
+    int index = option_find(cli->command, view_of_string(name), 0);
+    assert(index >= 0);
+    while (*at < cli->given_count) {
+        int i = (*at)++;
+        if (cli->given[i].option == index) return cli->given[i].value;
+    }
+    return NULL;
+}
+
 bool cli_has(const struct cli *cli, const char *name)
 {
     return cli_value(cli, name) != NULL;
@@ -138,6 +149,10 @@ static enum cli_exit take_value(struct cli *cli,
         return (enum cli_exit)cli_fail(cli, CLI_USAGE, "--%s is one of %s, not \"%s\"",
                                        option->name, option->choices, value);
     cli->values[index] = value;
+    if (cli->given_count == CLI_GIVEN_MAX)
+        return (enum cli_exit)cli_fail(cli, CLI_USAGE, "more than %d options", CLI_GIVEN_MAX);
+    cli->given[cli->given_count].option = index;
+    cli->given[cli->given_count++].value = value;
     return CLI_OK;
 }
 

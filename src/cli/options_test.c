@@ -58,6 +58,17 @@ static void test_good(void **state)
     assert_string_equal(cli.words[1], "--version");
 }
 
+static void test_repeated(void **state)
+{
+    struct cli cli;
+    int at = 0;
+    assert_int_equal(parse(&cli, "a --version 4 --format hex --version=5"), CLI_OK);
+    assert_string_equal(cli_next(&cli, "version", &at), "4");
+    assert_string_equal(cli_next(&cli, "version", &at), "5");
+    assert_null(cli_next(&cli, "version", &at));
+    assert_string_equal(cli_value(&cli, "version"), "5");
+}
+
 static void expect_usage(const char *line, const char *words)
 {
     struct cli cli;
@@ -83,6 +94,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
+        cmocka_unit_test(test_repeated),
         cmocka_unit_test(test_bad),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
