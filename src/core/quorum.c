@@ -253,8 +253,7 @@ enum step_result quorum_begin_records(const struct quorum *quorum, struct step *
     change->granting_voters.items = change_voters(step, set);
     if (change->voters.items == NULL || change->granting_voters.items == NULL) return STEP_E_MEMORY;
     change->voters.count = change->granting_voters.count = (int32_t)set->count;
-    if (!quorum_control_add(step, QUORUM_LEADER_CHANGE, &wire_leader_change_message, version,
-                            change))
+    if (!quorum_control_add(step, QUORUM_LEADER_CHANGE, &wire_leader_change_message, 0, change))
         return STEP_E_MEMORY;
     if (quorum->kraft_version == 0 ||
         (!quorum->voters_from_checkpoint && own_entry_current(quorum)))
