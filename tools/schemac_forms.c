@@ -115,8 +115,10 @@ struct op {
     const char *code, *flags, *type, *offset, *size, *more;
     const char *kind; /* Of an array's elements: "fixed", "string" or "struct"; else NULL. */
     int field, count;
-    int size_min; /* Fewest bytes on the wire. */
-    int run;      /* Of a run: its number. */
+    int size_min;        /* Fewest bytes on the wire. */
+    int run;             /* Of a run: its number. */
+    const char *element; /* Of an array of structs: the struct's C name; else NULL. */
+    int element_form;
 };
 
 #define OPS_MAX 256
@@ -189,6 +191,8 @@ static struct op op_of(const struct message *m,
         if (f->array && all[f->shape->index].size_min[form] == 0)
             fail(m->file, f->name, "an element of it may take no byte in version %d", version);
         op.more = keep_format(".form = &%s_form%d", f->shape->c_name, form);
+        op.element = f->array ? f->shape->c_name : NULL;
+        op.element_form = form;
     } else if (f->array) {
         op.size = keep_format("%d", element_size(m, f, version));
     } else if (is_fixed(f)) {
@@ -365,15 +369,22 @@ static bool is_busy(const struct message *m, int version)
     return false;
 }
 
+/* A struct of fixed-width fields alone is worth no call per element. */
+static const char *inline_text(const struct ops *ops)
+{
+    for (int i = ops->absent_count; i < ops->count; i++)
+        if (!is_run(&ops->list[i]) && !is_tags(&ops->list[i])) return "static inline";
+    return "static inline __attribute__((always_inline))";
+}
+
 /* The form as straight code; its operations are constants that the compiler folds. */
 static void print_reader(FILE *out, const struct shape *shape, const struct ops *ops)
 {
     const char *c = shape->c_name;
-    fprintf(
-        out,
-        "static inline const uint8_t *%s_read@(struct wire_decoder *d, const uint8_t *at, uint8_t "
-        "*out)\n{\n",
-        c);
+    fprintf(out,
+            "%s const uint8_t *%s_read@(struct wire_decoder *d, const uint8_t *at, uint8_t "
+            "*out)\n{\n",
+            inline_text(ops), c);
     for (int i = 0; i < ops->count; i++) {
         const struct op *op = &ops->list[i];
         if (is_run(op)) {
@@ -385,7 +396,10 @@ static void print_reader(FILE *out, const struct shape *shape, const struct ops 
             fprintf(out, "    wire_read_absent(&%s_form@, &%s_ops@[%d], out);\n", c, c, i);
             continue;
         }
-        if (op->kind != NULL)
+        if (op->element != NULL)
+            fprintf(out, "    at = wire_read_structs(d, at, &%s_ops@[%d], out, %s_read%d);\n", c, i,
+                    op->element, op->element_form);
+        else if (op->kind != NULL)
             fprintf(out, "    at = wire_read_%s_items(d, at, &%s_ops@[%d], out);\n", op->kind, c,
                     i);
         else
@@ -450,9 +464,9 @@ static void print_measurer(FILE *out, const struct shape *shape, const struct op
 {
     const char *c = shape->c_name;
     fprintf(out,
-            "static inline size_t %s_extra@(const uint8_t *in, struct wire_external *x)\n{\n"
+            "%s size_t %s_extra@(const uint8_t *in, struct wire_external *x)\n{\n"
             "    size_t extra = 0;\n",
-            c);
+            inline_text(ops), c);
     for (int i = ops->absent_count; i < ops->count; i++) {
         const struct op *op = &ops->list[i];
         if (is_run(op)) continue;
@@ -460,6 +474,9 @@ static void print_measurer(FILE *out, const struct shape *shape, const struct op
             fprintf(out,
                     "    if (%s_tagged_set@(in)) extra += wire_extra_tags(&%s_form@, in, x);\n", c,
                     c);
+        else if (op->element != NULL)
+            fprintf(out, "    extra += wire_extra_structs(&%s_ops@[%d], in + %s, x, %s_extra%d);\n",
+                    c, i, op->offset, op->element, op->element_form);
         else
             fprintf(out, "    extra += wire_extra_op(&%s_form@, &%s_ops@[%d], in, x);\n", c, c, i);
     }
@@ -469,18 +486,22 @@ static void print_measurer(FILE *out, const struct shape *shape, const struct op
 static void print_writer(FILE *out, const struct shape *shape, const struct ops *ops)
 {
     const char *c = shape->c_name;
-    fprintf(
-        out,
-        "static inline uint8_t *%s_write@(struct wire_encoder *e, uint8_t *at, const uint8_t *in)\n{\n",
-        c);
+    fprintf(out,
+            "%s uint8_t *%s_write@(struct wire_encoder *e, uint8_t *at, const uint8_t *in)\n{\n",
+            inline_text(ops), c);
     for (int i = ops->absent_count; i < ops->count; i++) {
         const struct op *op = &ops->list[i];
         if (is_run(op)) {
             run_moves(out, op->run, "write", keep_format("in + %s", op->offset));
             fprintf(out, "    at += %s;\n", op->size);
         } else if (op->kind != NULL) {
-            fprintf(out, "    at = wire_write_%s_items(e, at, &%s_ops@[%d], in + %s);\n", op->kind,
-                    c, i, op->offset);
+            if (op->element != NULL)
+                fprintf(out,
+                        "    at = wire_write_structs(e, at, &%s_ops@[%d], in + %s, %s_write%d);\n",
+                        c, i, op->offset, op->element, op->element_form);
+            else
+                fprintf(out, "    at = wire_write_%s_items(e, at, &%s_ops@[%d], in + %s);\n",
+                        op->kind, c, i, op->offset);
         } else if (is_tags(op)) {
             fprintf(out,
                     "    if (%s_tagged_set@(in)) return wire_write_tags(e, at, &%s_form@, in);\n",

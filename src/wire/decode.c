@@ -94,15 +94,38 @@ __attribute__((noinline)) const uint8_t *wire_read_bytes(struct wire_decoder *d,
     return wire_read_rest(d, at + length, op);
 }
 
-#define READ_ARRAY(kind)                                                                           \
-    const uint8_t *wire_read_array_##kind(struct wire_decoder *d, const uint8_t *at,               \
-                                          const struct wire_op *op, uint8_t *out)                  \
-    {                                                                                              \
-        return wire_read_##kind##_items(d, at, op, out);                                           \
-    }
-READ_ARRAY(fixed)
-READ_ARRAY(string)
-READ_ARRAY(struct)
+const uint8_t *wire_read_bytes_rare(struct wire_decoder *d,
+                                    const uint8_t *at,
+                                    const struct wire_op *op,
+                                    uint8_t *out)
+{
+    return wire_read_bytes(d, at, op, out);
+}
+
+const uint8_t *wire_read_array_fixed(struct wire_decoder *d,
+                                     const uint8_t *at,
+                                     const struct wire_op *op,
+                                     uint8_t *out)
+{
+    return wire_read_fixed_items(d, at, op, out);
+}
+
+const uint8_t *wire_read_array_string(struct wire_decoder *d,
+                                      const uint8_t *at,
+                                      const struct wire_op *op,
+                                      uint8_t *out)
+{
+    return wire_read_string_items(d, at, op, out);
+}
+
+const uint8_t *wire_read_array_struct(struct wire_decoder *d,
+                                      const uint8_t *at,
+                                      const struct wire_op *op,
+                                      uint8_t *out)
+{
+    const struct wire_code *code = op->more.form->code;
+    return wire_read_structs(d, at, op, out, code != NULL ? code->read : NULL);
+}
 
 const uint8_t *wire_read_struct(struct wire_decoder *d,
                                 const uint8_t *at,

@@ -30,15 +30,37 @@ size_t wire_size_external(const struct wire_form *form,
     return form->size_min + wire_extra_form(form, in, external);
 }
 
+/* The elements at their smallest, and what the count takes beyond its first byte. */
+static size_t extra_elements(const struct wire_op *op, const struct wire_array *array)
+{
+    size_t size = (size_t)array->count * op->size;
+    return op->flags & WIRE_OP_COMPACT ? size + wire_extra_uvarint((uint32_t)array->count + 1)
+                                       : size;
+}
+
+size_t wire_extra_array_fixed(const struct wire_op *op, const struct wire_array *array)
+{
+    return array->count <= 0 ? 0 : extra_elements(op, array);
+}
+
 size_t wire_extra_array_string(const struct wire_op *op,
                                const struct wire_array *array,
                                struct wire_external *x)
 {
-    size_t extra = (size_t)array->count * op->size; /* The smallest of each. */
+    if (array->count <= 0) return 0;
+    size_t extra = extra_elements(op, array);
     const struct view *item = array->items;
     for (int32_t i = 0; i < array->count; i++)
         extra += wire_extra_view(op, &item[i], x);
     return extra;
+}
+
+size_t wire_extra_array_struct(const struct wire_op *op,
+                               const struct wire_array *array,
+                               struct wire_external *x)
+{
+    const struct wire_code *code = op->more.form->code;
+    return wire_extra_structs(op, array, x, code != NULL ? code->extra : NULL);
 }
 
 size_t wire_extra_struct_or_null(const struct wire_op *op,
@@ -168,7 +190,8 @@ uint8_t *wire_write_array(struct wire_encoder *e,
 {
     if (op->code == WIRE_OP_ARRAY_FIXED) return wire_write_fixed_items(e, at, op, slot);
     if (op->code == WIRE_OP_ARRAY_STRING) return wire_write_string_items(e, at, op, slot);
-    return wire_write_struct_items(e, at, op, slot);
+    const struct wire_code *code = op->more.form->code;
+    return wire_write_structs(e, at, op, slot, code != NULL ? code->write : NULL);
 }
 
 uint8_t *wire_write_struct_or_null(struct wire_encoder *e,

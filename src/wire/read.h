@@ -41,6 +41,12 @@ const uint8_t *wire_read_bytes(struct wire_decoder *d,
                                const struct wire_op *op,
                                uint8_t *out);
 
+/* The same, for where that is rare: the compiler keeps the call out of the straight way. */
+const uint8_t *wire_read_bytes_rare(struct wire_decoder *d,
+                                    const uint8_t *at,
+                                    const struct wire_op *op,
+                                    uint8_t *out) __attribute__((cold));
+
 /* An array, by the kind of its elements. */
 const uint8_t *wire_read_array_fixed(struct wire_decoder *d,
                                      const uint8_t *at,
@@ -118,22 +124,17 @@ static inline const uint8_t *wire_read_short(struct wire_decoder *d,
                                              uint8_t *out)
 {
     struct view *slot = (struct view *)(void *)(out + op->offset);
-    if (op->flags == WIRE_OP_COMPACT) {
-        uint32_t n = at[0]; /* Length plus one: what prefix and bytes take together. */
-        if (LIKELY(n - 1 < 0x7f && n + op->rest <= (size_t)(d->end - at))) {
-            wire_set_view(slot, at + 1, n - 1, false);
-            return at + n;
-        }
-    } else if (op->flags == (WIRE_OP_COMPACT | WIRE_OP_NULLABLE)) {
-        uint32_t n = at[0];
-        bool null = n == 0;
+    if (!(op->flags & WIRE_OP_COMPACT)) return wire_read_bytes(d, at, op, out);
+    uint32_t n = at[0]; /* Length plus one: what prefix and bytes take together; 0 for null. */
+    bool null = false;
+    if (op->flags & WIRE_OP_NULLABLE) {
+        null = n == 0;
         n += null;
-        if (LIKELY(n <= 0x7f && n + op->rest <= (size_t)(d->end - at))) {
-            wire_set_view(slot, at + 1, n - 1, null);
-            return at + n;
-        }
     }
-    return wire_read_bytes(d, at, op, out);
+    if (UNLIKELY(n - 1 >= 0x7f || n + op->rest > (size_t)(d->end - at)))
+        return wire_read_bytes_rare(d, at, op, out);
+    wire_set_view(slot, at + 1, n - 1, null);
+    return at + n;
 }
 
 /* A struct: its unrolled reader, or its list. */
@@ -246,21 +247,24 @@ static inline __attribute__((always_inline)) const uint8_t *wire_read_string_ite
     return wire_read_rest(d, at, op);
 }
 
-static inline __attribute__((always_inline)) const uint8_t *wire_read_struct_items(
+/* The structs of an array; `read` is NULL or the unrolled reader of one. */
+static inline __attribute__((always_inline)) const uint8_t *wire_read_structs(
     struct wire_decoder *d,
     const uint8_t *at,
     const struct wire_op *op,
-    uint8_t *out)
+    uint8_t *out,
+    const uint8_t *(*read)(struct wire_decoder *, const uint8_t *, uint8_t *))
 {
     struct wire_array *array = (struct wire_array *)(void *)(out + op->offset);
     const struct wire_form *form = op->more.form;
     size_t size = form->shape->size_bytes;
-    at =
-        wire_read_array_open(d, at, op, (struct wire_element){MAX(form->size_min, 1), size}, array);
-    if (at == NULL) return NULL;
+    at = wire_read_array_open(d, at, op, (struct wire_element){form->size_min, size}, array);
+    if (at == NULL || array->items == NULL) return at;
     uint8_t *item = array->items;
-    for (uint8_t *end = item + (size_t)MAX(array->count, 0) * size; item != end; item += size) {
-        at = wire_read_form(d, at, form, item);
+    for (uint8_t *end = item + (size_t)array->count * size; item != end; item += size) {
+        if (UNLIKELY((size_t)(d->end - at) < form->size_min))
+            return wire_read_fault(d, at, READER_SHORT);
+        at = read != NULL ? read(d, at, item) : wire_read_ops(d, at, form, item);
         if (UNLIKELY(at == NULL)) return NULL;
     }
     return wire_read_rest(d, at, op);

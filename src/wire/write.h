@@ -16,7 +16,11 @@ struct wire_encoder {
 };
 
 /* What these take beyond their smallest size; external views are also counted in `x`. */
+size_t wire_extra_array_fixed(const struct wire_op *op, const struct wire_array *array);
 size_t wire_extra_array_string(const struct wire_op *op,
+                               const struct wire_array *array,
+                               struct wire_external *x);
+size_t wire_extra_array_struct(const struct wire_op *op,
                                const struct wire_array *array,
                                struct wire_external *x);
 size_t wire_extra_struct_or_null(const struct wire_op *op,
@@ -86,23 +90,22 @@ static inline size_t wire_extra_form(const struct wire_form *form,
     return form->code != NULL ? form->code->extra(in, x) : wire_extra_ops(form, in, x);
 }
 
-static inline __attribute__((always_inline)) size_t wire_extra_array(const struct wire_op *op,
-                                                                     const void *slot,
-                                                                     struct wire_external *x)
+/* The structs of an array; `extra` measures one. */
+static inline __attribute__((always_inline)) size_t wire_extra_structs(
+    const struct wire_op *op,
+    const void *slot,
+    struct wire_external *x,
+    size_t (*extra)(const uint8_t *, struct wire_external *))
 {
     const struct wire_array *array = slot;
-    if (array->count <= 0) return 0;
-    size_t prefix =
-        op->flags & WIRE_OP_COMPACT ? wire_extra_uvarint((uint32_t)array->count + 1) : 0;
-    if (op->code == WIRE_OP_ARRAY_FIXED) return prefix + (size_t)array->count * op->size;
-    if (op->code == WIRE_OP_ARRAY_STRING) return prefix + wire_extra_array_string(op, array, x);
-
     const struct wire_form *form = op->more.form;
-    size_t extra = prefix + (size_t)array->count * form->size_min;
-    const uint8_t *item = array->items;
-    for (int32_t i = 0; i < array->count; i++, item += form->shape->size_bytes)
-        extra += wire_extra_form(form, item, x);
-    return extra;
+    if (array->count <= 0) return 0;
+    size_t sum = (size_t)array->count * form->size_min, size = form->shape->size_bytes;
+    if (op->flags & WIRE_OP_COMPACT) sum += wire_extra_uvarint((uint32_t)array->count + 1);
+    const uint8_t *item = array->items, *end = item + (size_t)array->count * size;
+    for (; item != end; item += size)
+        sum += extra != NULL ? extra(item, x) : wire_extra_ops(form, item, x);
+    return sum;
 }
 
 static inline __attribute__((always_inline)) size_t wire_extra_op(const struct wire_form *form,
@@ -116,9 +119,9 @@ static inline __attribute__((always_inline)) size_t wire_extra_op(const struct w
     case WIRE_OP_STRING:
     case WIRE_OP_BYTES:
     case WIRE_OP_RECORDS: return wire_extra_view(op, slot, x);
-    case WIRE_OP_ARRAY_FIXED:
-    case WIRE_OP_ARRAY_STRING:
-    case WIRE_OP_ARRAY_STRUCT: return wire_extra_array(op, slot, x);
+    case WIRE_OP_ARRAY_FIXED: return wire_extra_array_fixed(op, slot);
+    case WIRE_OP_ARRAY_STRING: return wire_extra_array_string(op, slot, x);
+    case WIRE_OP_ARRAY_STRUCT: return wire_extra_array_struct(op, slot, x);
     case WIRE_OP_STRUCT: return wire_extra_form(op->more.form, slot, x);
     case WIRE_OP_STRUCT_OR_NULL: return wire_extra_struct_or_null(op, slot, x);
     case WIRE_OP_TAGS: return wire_has_tags(form, in) ? wire_extra_tags(form, in, x) : 0;
@@ -249,18 +252,22 @@ static inline __attribute__((always_inline)) uint8_t *wire_write_string_items(
     return at;
 }
 
-static inline __attribute__((always_inline)) uint8_t *wire_write_struct_items(
+/* The structs of an array; `write` is NULL or the unrolled writer of one. */
+static inline __attribute__((always_inline)) uint8_t *wire_write_structs(
     struct wire_encoder *e,
     uint8_t *at,
     const struct wire_op *op,
-    const void *slot)
+    const void *slot,
+    uint8_t *(*write)(struct wire_encoder *, uint8_t *, const uint8_t *))
 {
     const struct wire_array *array = slot;
     const struct wire_form *form = op->more.form;
+    size_t size = form->shape->size_bytes;
     at = wire_write_count(at, op, array->count);
-    const uint8_t *item = array->items;
-    for (int32_t i = 0; i < array->count; i++, item += form->shape->size_bytes)
-        at = wire_write_form(e, at, form, item);
+    if (array->count <= 0) return at;
+    const uint8_t *item = array->items, *end = item + (size_t)array->count * size;
+    for (; item != end; item += size)
+        at = write != NULL ? write(e, at, item) : wire_write_ops(e, at, form, item);
     return at;
 }
 
