@@ -234,7 +234,7 @@ static inline __attribute__((always_inline)) const uint8_t *wire_read_string_ite
     struct wire_array *array = (struct wire_array *)(void *)(out + op->offset);
     at = wire_read_array_open(d, at, op, (struct wire_element){op->size, sizeof(struct view)},
                               array);
-    if (at == NULL) return NULL;
+    if (at == NULL || array->items == NULL) return at;
     /* An element: the array may be null, its elements not. */
     struct wire_op element = {.code = op->type == WIRE_STRING ? WIRE_OP_STRING : WIRE_OP_BYTES,
                               .flags = op->flags & WIRE_OP_COMPACT};
