@@ -318,6 +318,11 @@ void controller_submit(struct node *node, struct controller_call *call)
     io_wake(node->io);
 }
 
+bool controller_log_moved_since(const struct node *node)
+{
+    return node->controller->log_moved && node->controller->failed == NULL;
+}
+
 bool controller_serves(int16_t api_key)
 {
     return controller_step_find(api_key) != NULL;

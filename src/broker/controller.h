@@ -49,6 +49,9 @@ bool controller_serves(int16_t api_key);
 /* Periodic work and what the turn gathered. Returns when it wants to be called next. */
 int64_t controller_turn(struct node *node);
 
+/* Has the metadata log moved since controller_turn looked? */
+bool controller_log_moved_since(const struct node *node);
+
 /* Create a topic that a Metadata request asked for; nobody waits. */
 void controller_auto_create(struct node *node, struct view topic);
 

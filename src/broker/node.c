@@ -198,6 +198,9 @@ static void node_turn_end(struct shard *shard)
     fetch_turn_end(node);
     int64_t logs_next = logs_turn(node->logs);
     node->next_ms = MIN(next, logs_next);
+    /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at once. */
+    bool moved = node->controller != NULL && controller_log_moved_since(node);
+    if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;
 }
 
 static int node_shard(struct node *node)
