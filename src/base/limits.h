@@ -25,6 +25,13 @@
 /* Records of one step of a core machine: Kafka's limit for one atomic batch of the controller. */
 #define STEP_RECORDS_MAX 10000u
 
+/* Heartbeats of brokers, registered or not, that the controller remembers for one session timeout:
+ * far above the brokers of any cluster, so that wrong ids and epochs cannot fill memory. */
+#define CLUSTER_CONTACTS_MAX 100000u
+
+/* Elections of one periodic pass, as in Kafka. */
+#define CLUSTER_ELECTIONS_MAX 1000u
+
 /* Listeners and features of one registered node: far above what any build has. Records above it
  * are refused when a node registers. */
 #define IMAGE_ENDPOINTS_MAX 64u

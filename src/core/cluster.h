@@ -63,6 +63,9 @@ struct cluster *cluster_free(struct cluster *cluster); /* Returns NULL. */
  * owner applies the committed log to it with image_apply(), its base offset for both. */
 struct image *cluster_image(struct cluster *cluster);
 
+/* The finalized level of kraft.version, which lives in the quorum. 1 until told. */
+void cluster_set_kraft_version(struct cluster *cluster, int16_t level);
+
 /* Apply a step's records, appended from `base` on. The only way that logged state changes once
  * active. IMAGE_OK; IMAGE_E_MEMORY or IMAGE_E_FAULT: nothing of the step is applied; the owner
  * resigns (the batch is in the log, but not in the image). */
@@ -272,7 +275,16 @@ enum cluster_source {
 struct cluster_config_value {
     struct view value; /* May be null. */
     enum cluster_source source;
+    int32_t factor; /* 1; or what makes milliseconds of a value in minutes or hours, as where
+                       log.retention.hours stands for retention.ms. */
 };
+
+/* The value as a number in the setting's own unit; it must be one. A negative value of minutes or
+ * hours is -1. */
+int64_t cluster_config_number(const struct cluster_config_value *value);
+
+/* The value as text in the setting's own unit: `value` itself, or made in the arena. */
+struct view cluster_config_text(const struct cluster_config_value *value, struct arena *arena);
 
 /* The value that holds for a topic (or, with a null topic, for the broker itself): the topic's
  * override, node `node_id`'s dynamic value, the cluster-wide default, the static value, the
