@@ -170,82 +170,82 @@ static void bombs(void **state)
 }
 
 /* Bytes that must be refused, or taken, by name. */
+static const struct {
+    const char *what;
+    enum codec codec;
+    int8_t magic;
+    const char *hex;
+    enum decompress_fault fault;
+    uint32_t size;
+} framing_cases[] = {
+    {"lz4 as Kafka writes it",              CODEC_LZ4,    2, "04224d18 60 40 82 03000080 616263 00000000",
+     DECOMPRESS_OK,                                                                                                                       3},
+    {"lz4, bytes behind the frame",         CODEC_LZ4,    2,
+     "04224d18 60 40 82 03000080 616263 00000000 ffffff",                                                                DECOMPRESS_OK,   3},
+    {"lz4, wrong header checksum",          CODEC_LZ4,    2, "04224d18 60 40 83 03000080 616263 00000000",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"lz4, wrong header checksum, magic 0", CODEC_LZ4,    0,
+     "04224d18 60 40 1a 03000080 616263 00000000",                                                                       DECOMPRESS_OK,   3},
+    {"lz4, linked blocks",                  CODEC_LZ4,    0, "04224d18 40 40 82 03000080 616263 00000000",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"lz4, reserved bit",                   CODEC_LZ4,    0, "04224d18 61 40 82 03000080 616263 00000000",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"lz4, block size code 3",              CODEC_LZ4,    0, "04224d18 60 30 82 03000080 616263 00000000",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"lz4, version 2",                      CODEC_LZ4,    0, "04224d18 a0 40 82 03000080 616263 00000000",               DECOMPRESS_DATA,
+     0                                                                                                                                     },
+    {"lz4, no end mark",                    CODEC_LZ4,    2, "04224d18 60 40 82 03000080 616263",                        DECOMPRESS_DATA, 3},
+    {"lz4, block above the maximum",        CODEC_LZ4,    2, "04224d18 60 40 82 01000180 61",                            DECOMPRESS_DATA,
+     0                                                                                                                                     },
+    {"lz4, block longer than the rest",     CODEC_LZ4,    2, "04224d18 60 40 82 04000080 616263",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"lz4, content size",                   CODEC_LZ4,    0,
+     "04224d18 68 40 0300000000000000 00 03000080 616263 00000000",                                                      DECOMPRESS_OK,   3},
+    {"lz4, block checksum",                 CODEC_LZ4,    0, "04224d18 70 40 00 03000080 616263 ff53d132 00000000",
+     DECOMPRESS_OK,                                                                                                                       3},
+    {"lz4, wrong block checksum",           CODEC_LZ4,    0,
+     "04224d18 70 40 00 03000080 616263 ff53d133 00000000",                                                              DECOMPRESS_DATA, 0},
+    {"lz4, content checksum not looked at", CODEC_LZ4,    0,
+     "04224d18 64 40 00 03000080 616263 00000000 01020304",                                                              DECOMPRESS_OK,   3},
+    {"lz4, content checksum missing",       CODEC_LZ4,    0,
+     "04224d18 64 40 00 03000080 616263 00000000 0102",                                                                  DECOMPRESS_DATA, 3},
+    {"lz4, nothing",                        CODEC_LZ4,    2, "",                                                         DECOMPRESS_DATA, 0},
+    {"snappy, one bare block",              CODEC_SNAPPY, 2, "03 08 616263",                                             DECOMPRESS_OK,   3},
+    {"snappy, xerial",                      CODEC_SNAPPY, 2, "82534e4150505900 00000001 00000001 00000005 03 08 616263",
+     DECOMPRESS_OK,                                                                                                                       3},
+    {"snappy, xerial twice",                CODEC_SNAPPY, 2,
+     "82534e4150505900 00000001 00000001 00000005 03 08 616263"
+     "82534e4150505900 00000001 00000001 00000005 03 08 616263",                                                         DECOMPRESS_OK,   6},
+    {"snappy, later header of version 0",   CODEC_SNAPPY, 2,
+     "82534e4150505900 00000001 00000001 00000005 03 08 616263"
+     "82534e4150505900 00000000 00000001",                                                                               DECOMPRESS_DATA, 3},
+    {"snappy, negative chunk",              CODEC_SNAPPY, 2, "82534e4150505900 00000001 00000001 ffffffff",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"snappy, cut chunk",                   CODEC_SNAPPY, 2, "82534e4150505900 00000001 00000001 00000005 03 08 6162",
+     DECOMPRESS_DATA,                                                                                                                     0},
+    {"snappy, cut chunk length",            CODEC_SNAPPY, 2, "82534e4150505900 00000001 00000001 000000",
+     DECOMPRESS_OK,                                                                                                                       0},
+    {"snappy, 2 GiB declared",              CODEC_SNAPPY, 2, "ffffffff07 08 616263",                                     DECOMPRESS_DATA, 0},
+    {"snappy, nothing",                     CODEC_SNAPPY, 2, "",                                                         DECOMPRESS_DATA, 0},
+    {"gzip, nothing",                       CODEC_GZIP,   2, "",                                                         DECOMPRESS_DATA, 0},
+    {"zstd, nothing",                       CODEC_ZSTD,   2, "",                                                         DECOMPRESS_OK,   0},
+    {"zstd, a window of 2^31",              CODEC_ZSTD,   2, "28b52ffd 00 a8 190000 616263",                             DECOMPRESS_DATA, 0},
+    {"zstd, no frame",                      CODEC_ZSTD,   2, "28b52ffe 00 a8 190000 616263",                             DECOMPRESS_DATA, 0},
+};
+
 static void framings(void **state)
 {
-    static const struct {
-        const char *what;
-        enum codec codec;
-        int8_t magic;
-        const char *hex;
-        enum decompress_fault fault;
-        uint32_t size;
-    } cases[] = {
-        {"lz4 as Kafka writes it",              CODEC_LZ4,    2, "04224d18 60 40 82 03000080 616263 00000000",
-         DECOMPRESS_OK,                                                                                                                  3},
-        {"lz4, bytes behind the frame",         CODEC_LZ4,    2,
-         "04224d18 60 40 82 03000080 616263 00000000 ffffff",                                                           DECOMPRESS_OK,   3},
-        {"lz4, wrong header checksum",          CODEC_LZ4,    2, "04224d18 60 40 83 03000080 616263 00000000",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, wrong header checksum, magic 0", CODEC_LZ4,    0,
-         "04224d18 60 40 1a 03000080 616263 00000000",                                                                  DECOMPRESS_OK,   3},
-        {"lz4, linked blocks",                  CODEC_LZ4,    0, "04224d18 40 40 82 03000080 616263 00000000",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, reserved bit",                   CODEC_LZ4,    0, "04224d18 61 40 82 03000080 616263 00000000",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, block size code 3",              CODEC_LZ4,    0, "04224d18 60 30 82 03000080 616263 00000000",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, version 2",                      CODEC_LZ4,    0, "04224d18 a0 40 82 03000080 616263 00000000",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, no end mark",                    CODEC_LZ4,    2, "04224d18 60 40 82 03000080 616263",                   DECOMPRESS_DATA, 3},
-        {"lz4, block above the maximum",        CODEC_LZ4,    2, "04224d18 60 40 82 01000180 61",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, block longer than the rest",     CODEC_LZ4,    2, "04224d18 60 40 82 04000080 616263",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"lz4, content size",                   CODEC_LZ4,    0,
-         "04224d18 68 40 0300000000000000 00 03000080 616263 00000000",                                                 DECOMPRESS_OK,   3},
-        {"lz4, block checksum",                 CODEC_LZ4,    0, "04224d18 70 40 00 03000080 616263 ff53d132 00000000",
-         DECOMPRESS_OK,                                                                                                                  3},
-        {"lz4, wrong block checksum",           CODEC_LZ4,    0,
-         "04224d18 70 40 00 03000080 616263 ff53d133 00000000",                                                         DECOMPRESS_DATA, 0},
-        {"lz4, content checksum not looked at", CODEC_LZ4,    0,
-         "04224d18 64 40 00 03000080 616263 00000000 01020304",                                                         DECOMPRESS_OK,   3},
-        {"lz4, content checksum missing",       CODEC_LZ4,    0,
-         "04224d18 64 40 00 03000080 616263 00000000 0102",                                                             DECOMPRESS_DATA, 3},
-        {"lz4, nothing",                        CODEC_LZ4,    2, "",                                                    DECOMPRESS_DATA, 0},
-        {"snappy, one bare block",              CODEC_SNAPPY, 2, "03 08 616263",                                        DECOMPRESS_OK,   3},
-        {"snappy, xerial",                      CODEC_SNAPPY, 2,
-         "82534e4150505900 00000001 00000001 00000005 03 08 616263",                                                    DECOMPRESS_OK,   3},
-        {"snappy, xerial twice",                CODEC_SNAPPY, 2,
-         "82534e4150505900 00000001 00000001 00000005 03 08 616263"
-         "82534e4150505900 00000001 00000001 00000005 03 08 616263",                                                    DECOMPRESS_OK,   6},
-        {"snappy, later header of version 0",   CODEC_SNAPPY, 2,
-         "82534e4150505900 00000001 00000001 00000005 03 08 616263"
-         "82534e4150505900 00000000 00000001",                                                                          DECOMPRESS_DATA, 3},
-        {"snappy, negative chunk",              CODEC_SNAPPY, 2, "82534e4150505900 00000001 00000001 ffffffff",
-         DECOMPRESS_DATA,                                                                                                                0},
-        {"snappy, cut chunk",                   CODEC_SNAPPY, 2,
-         "82534e4150505900 00000001 00000001 00000005 03 08 6162",                                                      DECOMPRESS_DATA, 0},
-        {"snappy, cut chunk length",            CODEC_SNAPPY, 2, "82534e4150505900 00000001 00000001 000000",
-         DECOMPRESS_OK,                                                                                                                  0},
-        {"snappy, 2 GiB declared",              CODEC_SNAPPY, 2, "ffffffff07 08 616263",                                DECOMPRESS_DATA, 0},
-        {"snappy, nothing",                     CODEC_SNAPPY, 2, "",                                                    DECOMPRESS_DATA, 0},
-        {"gzip, nothing",                       CODEC_GZIP,   2, "",                                                    DECOMPRESS_DATA, 0},
-        {"zstd, nothing",                       CODEC_ZSTD,   2, "",                                                    DECOMPRESS_OK,   0},
-        {"zstd, a window of 2^31",              CODEC_ZSTD,   2, "28b52ffd 00 a8 190000 616263",                        DECOMPRESS_DATA,
-         0                                                                                                                                },
-        {"zstd, no frame",                      CODEC_ZSTD,   2, "28b52ffe 00 a8 190000 616263",                        DECOMPRESS_DATA, 0},
-    };
     struct test_world world;
     test_begin(&world);
-    for (uint32_t i = 0; i < ARRAY_SIZE(cases); i++) {
+    for (uint32_t i = 0; i < ARRAY_SIZE(framing_cases); i++) {
         uint8_t bytes[256];
-        struct view in = test_hex(cases[i].hex, bytes, sizeof(bytes));
+        struct view in = test_hex(framing_cases[i].hex, bytes, sizeof(bytes));
         struct sink out;
         sink_init(&out, &world.mem, MIB);
-        struct decompress_options how = {cases[i].codec, cases[i].magic, MIB};
+        struct decompress_options how = {framing_cases[i].codec, framing_cases[i].magic, MIB};
         enum decompress_fault fault = unpack(&world.work, how, in, 4096, &out);
-        if (fault != cases[i].fault || out.size_bytes != cases[i].size)
-            fail_msg("%s: fault %d, %u bytes", cases[i].what, (int)fault, out.size_bytes);
+        if (fault != framing_cases[i].fault || out.size_bytes != framing_cases[i].size)
+            fail_msg("%s: fault %d, %u bytes", framing_cases[i].what, (int)fault, out.size_bytes);
         sink_free(&out);
     }
     test_end(&world);
