@@ -74,7 +74,7 @@ static void describe_one(struct describing *d,
                          out);
     out->is_sensitive = def->type == CONFIG_PASSWORD;
     out->name = view_of_string(def->name);
-    out->value = out->is_sensitive ? VIEW_NULL : value.value;
+    out->value = out->is_sensitive ? VIEW_NULL : cluster_config_text(&value, &d->request->arena);
     out->config_source = (int8_t)value.source;
     out->read_only = d->scope == CONFIG_BROKER && def->dynamic == CONFIG_READ_ONLY;
     out->config_type = (int8_t)def->type;

@@ -48,22 +48,17 @@ struct view broker_setting(const struct node *node, struct view name)
     return setting_of(node, CONFIG_BROKER, VIEW_NULL, name).value;
 }
 
-static int64_t number_of(struct view text)
-{
-    int64_t value = 0;
-    bool parsed = config_parse_int64(text, &value);
-    assert(parsed); /* Values were checked when they were set. */
-    return value;
-}
-
 int64_t topic_setting_number(const struct node *node, struct view topic, const char *name)
 {
-    return number_of(topic_setting(node, topic, view_of_string(name)));
+    struct cluster_config_value value = setting_of(node, CONFIG_TOPIC, topic, view_of_string(name));
+    return cluster_config_number(&value);
 }
 
 int64_t broker_setting_number(const struct node *node, const char *name)
 {
-    return number_of(broker_setting(node, view_of_string(name)));
+    struct cluster_config_value value =
+        setting_of(node, CONFIG_BROKER, VIEW_NULL, view_of_string(name));
+    return cluster_config_number(&value);
 }
 
 static int16_t compression_of(struct view name)
