@@ -229,6 +229,7 @@ int64_t log_directory_turn(struct log_directory *directory, int64_t now_ms)
     if (directory->error != 0 || directory->commit.running) return INT64_MAX;
     if (list_empty(&directory->dirty) && list_empty(&directory->names)) return INT64_MAX;
     bool lazy = logs->options.ack == LOG_ACK_REPLICATED && !logs->stopping &&
+                list_empty(&logs->changing) &&
                 directory->unsynced_bytes < directory->unsynced_max / 2;
     if (lazy && now_ms - directory->dirty_since_ms < COMMIT_LAZY_MS)
         return directory->dirty_since_ms + COMMIT_LAZY_MS;

@@ -20,6 +20,17 @@ bool index_reserve(struct mem *mem, struct index *index, uint32_t more)
     return true;
 }
 
+bool index_copy(struct mem *mem, struct index *to, const struct index *from)
+{
+    assert(to->count == 0);
+    assert(to->width == from->width);
+    if (from->count == 0) return true;
+    if (!index_reserve(mem, to, from->count)) return false;
+    memcpy(to->entries, from->entries, (size_t)from->count * from->width);
+    to->count = from->count;
+    return true;
+}
+
 void index_unload(struct mem *mem, struct index *index)
 {
     mem_put(mem, index->entries, (size_t)index->capacity * index->width);

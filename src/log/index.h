@@ -58,6 +58,9 @@ static inline struct index index_new(uint8_t width)
 /* Room for `more` entries. False: no memory, nothing changed. */
 MUST_USE bool index_reserve(struct mem *mem, struct index *index, uint32_t more);
 
+/* Make the empty `to` hold what `from` holds. False: no memory. */
+MUST_USE bool index_copy(struct mem *mem, struct index *to, const struct index *from);
+
 /* Give the memory back; what the file has stays known by `count`, unless entries are not stored
  * (then they are lost). */
 void index_unload(struct mem *mem, struct index *index);

@@ -306,6 +306,7 @@ static void load_finish(struct log_work *work, int64_t result)
     if (log->state == LOG_GONE) { /* Deleted while it was being opened. */
         log_unload(log);
         mem_put(logs->mem, load, sizeof(*load));
+        log_change_done(log, LOG_E_DELETED);
         return;
     }
     if (result == 0 && !load->damaged) {
@@ -329,6 +330,10 @@ static void load_finish(struct log_work *work, int64_t result)
     }
     mem_put(logs->mem, load, sizeof(*load));
     log_tell(log, LOG_EVENT_READY);
+    if (log->state == LOG_READY)
+        log_change_done(log, LOG_OK);
+    else
+        log_change_done(log, log->state == LOG_BROKEN ? log->error : log->open_error);
 }
 
 /* What an operator must know of what was found. */

@@ -74,6 +74,7 @@ void log_hints_drop(struct log *log, const struct segment *segment)
 
 int log_usable(struct log *log)
 {
+    log->background = false; /* Somebody wants it. */
     if (log->state == LOG_GONE) return LOG_E_DELETED;
     if (log->directory->error != 0) return log->directory->error;
     switch (log->state) {

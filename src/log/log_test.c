@@ -540,6 +540,182 @@ static void deleting_a_partition(void **state)
     assert_int_equal(log_end_assigned(log), 3);
 }
 
+static void task_done(struct log_task *task)
+{
+    (void)task;
+}
+
+static int wait_task(struct rig *rig, struct log_task *task)
+{
+    for (int i = 0; i < 1000 && task->result == LOG_LATER; i++)
+        rig_turn(rig);
+    return task->result;
+}
+
+static int truncate_to(struct rig *rig, struct log *log, int64_t offset)
+{
+    struct log_task task = {.done = task_done};
+    log_truncate(log, offset, &task);
+    return wait_task(rig, &task);
+}
+
+static void truncates(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 2000;
+    struct log *log = rig_log(rig);
+    rig_fill(rig, log, 30, 100);
+    assert_int_equal(log_epoch_begin(log, 4), LOG_OK);
+    rig_append(rig, log, &(struct rig_batch){.count = 10, .producer_id = 9, .timestamp_ms = 3000});
+    rig_fill(rig, log, 20, 100);
+    assert_int_equal(truncate_to(rig, log, 1000), LOG_OK);
+    assert_int_equal(log_end_assigned(log), 60);
+    assert_int_equal(truncate_to(rig, log, 35), LOG_OK); /* Inside the batch of ten. */
+    assert_int_equal(log_end_assigned(log), 30);
+    assert_int_equal(log_end_durable(log), 30);
+    assert_int_equal(log_epoch_at(log, 29), 0);
+    assert_int_equal(rig_read_all(rig, log, 0), 30);
+    struct rig_batch what = {.count = 1, .producer_id = 9, .sequence = 7, .timestamp_ms = 3000};
+    assert_int_equal(rig_append(rig, log, &what), 30); /* The producer is forgotten. */
+    rig_settle(rig);
+    assert_int_equal(rig_read_all(rig, log, 5), 26);
+    assert_int_equal(truncate_to(rig, log, 7), LOG_OK);
+    assert_int_equal(log_segments(log), 1);
+    rig_crash(rig);
+    rig_start(rig);
+    log = rig_log(rig);
+    assert_int_equal(log_end_assigned(log), 7);
+    assert_int_equal(log_recovered(log)->durable_lost, 0);
+    rig_fill(rig, log, 50, 100);
+    rig_stop(rig);
+    rig_start(rig);
+    log = rig_log(rig);
+    assert_int_equal(rig_read_all(rig, log, 0), 57);
+}
+
+static void restarts_elsewhere(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 2000;
+    struct log *log = rig_log(rig);
+    rig_fill(rig, log, 50, 100);
+    const int64_t places[] = {1000, 10};
+    for (int i = 0; i < 2; i++) {
+        struct log_task task = {.done = task_done};
+        log_restart(log, places[i], &task);
+        assert_int_equal(wait_task(rig, &task), LOG_OK);
+        assert_int_equal(log_start(log), places[i]);
+        assert_int_equal(log_end_assigned(log), places[i]);
+        assert_int_equal(log_segments(log), 1);
+        assert_int_equal(log_epoch_latest(log), -1);
+        rig_fill(rig, log, 25, 100);
+        assert_int_equal(rig_read_all(rig, log, places[i]), 25);
+        if (i == 0) rig_crash(rig);
+        if (i == 1) rig_stop(rig);
+        rig_start(rig);
+        log = rig_log(rig);
+        assert_int_equal(log_start(log), places[i]);
+        assert_int_equal(rig_read_all(rig, log, places[i]), 25);
+    }
+}
+
+/* Let the retention task run now. */
+static void retain(struct rig *rig)
+{
+    rig_stop(rig);
+    rig->options.retention_interval_ms = 1;
+    rig_start(rig);
+    struct log *log = rig_log(rig);
+    log_set_high_watermark(log, log_end_assigned(log));
+    for (int i = 0; i < 50; i++) {
+        usleep(1000);
+        rig_turn(rig);
+    }
+    rig_settle(rig);
+    rig->options.retention_interval_ms = 0;
+}
+
+/* Case 84. */
+static void retention_by_size(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 1000;
+    rig->config.retention_ms = -1;
+    rig_fill(rig, rig_log(rig), 35, 100);
+    rig->config.retention_bytes = 1600;
+    retain(rig);
+    struct log *log = rig_log(rig);
+    assert_int_equal(log_start(log), 10);
+    assert_int_equal(log_segments(log), 3);
+    assert_int_equal(rig_file_size(rig, "00000000000000000000.log"), -1);
+    assert_int_equal(rig_file_size(rig, "00000000000000000000.log.deleted"), 1000);
+    assert_int_equal(rig_read_all(rig, log, 10), 25);
+    struct log_range range;
+    struct log_read in = {9, INT64_MAX, 100, true};
+    assert_int_equal(rig_read(rig, log, &in, &range), LOG_E_OUT_OF_RANGE);
+}
+
+/* Case 85: all expired, so one empty segment at the end is left. */
+static void retention_by_time(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 1000;
+    rig->config.file_delete_delay_ms = 0;
+    rig_fill(rig, rig_log(rig), 40, 100);
+    rig->config.retention_ms = 1000;
+    retain(rig);
+    struct log *log = rig_log(rig);
+    assert_int_equal(log_start(log), 40);
+    assert_int_equal(log_end_assigned(log), 40);
+    assert_int_equal(log_segments(log), 1);
+    assert_int_equal(rig_file_size(rig, "00000000000000000030.log"), -1);
+    assert_int_equal(rig_file_size(rig, "00000000000000000030.log.deleted"), -1);
+    rig_fill(rig, log, 5, 100);
+    rig_stop(rig);
+    rig_start(rig);
+    log = rig_log(rig);
+    assert_int_equal(log_start(log), 40);
+    assert_int_equal(rig_read_all(rig, log, 40), 5);
+}
+
+/* Case 86: a record of the far future keeps its segment and all behind it. */
+static void retention_of_the_future(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 1000;
+    struct log *log = rig_log(rig);
+    rig_append(rig, log, &(struct rig_batch){.count = 1, .timestamp_ms = 4102444800000});
+    rig_fill(rig, log, 40, 100);
+    rig->config.retention_ms = 1000;
+    retain(rig);
+    log = rig_log(rig);
+    assert_int_equal(log_start(log), 0);
+    assert_int_equal(rig_read_all(rig, log, 0), 41);
+}
+
+/* Case 62, 80: records deleted by a client stay deleted. */
+static void delete_records(void **state)
+{
+    struct rig *rig = *state;
+    struct log *log = rig_log(rig);
+    rig_fill(rig, log, 20, 100);
+    log_set_high_watermark(log, 18);
+    assert_int_equal(log_delete_records(log, 19), LOG_E_OUT_OF_RANGE);
+    assert_int_equal(log_delete_records(log, 15), LOG_OK);
+    rig_settle(rig);
+    rig_crash(rig);
+    rig_start(rig);
+    log = rig_log(rig);
+    assert_int_equal(log_start(log), 15);
+    struct log_range range;
+    struct log_read in = {12, INT64_MAX, 100, true};
+    assert_int_equal(rig_read(rig, log, &in, &range), LOG_E_OUT_OF_RANGE);
+    assert_int_equal(rig_read_all(rig, log, 15), 5);
+    struct log_query query;
+    assert_int_equal(ask(rig, log, 1003, &query), LOG_OK);
+    assert_int_equal(query.offset, 15);
+}
+
 int main(void)
 {
 #define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
@@ -562,6 +738,12 @@ int main(void)
         LOG_TEST(follower_indexes_each_batch),
         LOG_TEST(bad_indexes_are_made_anew),
         LOG_TEST(deleting_a_partition),
+        LOG_TEST(truncates),
+        LOG_TEST(restarts_elsewhere),
+        LOG_TEST(retention_by_size),
+        LOG_TEST(retention_by_time),
+        LOG_TEST(retention_of_the_future),
+        LOG_TEST(delete_records),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

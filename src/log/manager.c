@@ -328,7 +328,8 @@ static struct logs *logs_new(struct io *io, const struct logs_options *options)
     logs->mem = mem;
     logs->options = *options;
     open_defaults(&logs->options);
-    struct list *const lists[] = {&logs->gone,  &logs->ready,        &logs->telling, &logs->watches,
+    struct list *const lists[] = {&logs->gone,  &logs->retaining,    &logs->changing,
+                                  &logs->ready, &logs->telling,      &logs->watches,
                                   &logs->files, &logs->spare_writes, &logs->indexed};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);
@@ -411,6 +412,7 @@ int64_t logs_turn(struct logs *logs)
         next_ms = MIN(next_ms, log_ballast_turn(directory, now_ms));
         next_ms = MIN(next_ms, log_doomed_turn(directory, now_ms));
     }
+    logs_changes_turn(logs);
     logs_gone_turn(logs);
     next_ms = MIN(next_ms, logs_tasks_turn(logs, now_ms));
     log_files_trim(logs);
@@ -428,7 +430,8 @@ static bool idle_log(void *context, struct log *log)
 
 bool logs_idle(const struct logs *logs)
 {
-    if (logs->in_flight > 0 || !list_empty(&logs->telling) || !list_empty(&logs->gone))
+    if (logs->in_flight > 0 || !list_empty(&logs->telling) || !list_empty(&logs->gone) ||
+        !list_empty(&logs->changing))
         return false;
     for (uint32_t i = 0; i < logs->directory_count; i++) {
         const struct log_directory *directory = &logs->directories[i];

@@ -30,8 +30,10 @@ struct log *log_new(struct log_directory *directory, struct view topic, int32_t 
     log->state = LOG_CLOSED;
     log->checkpoint_start = -1;
     log->checkpoint_cleaner = -1;
-    struct list *const lists[] = {&log->writes, &log->ready,   &log->watches, &log->telling,
-                                  &log->works,  &log->queries, &log->names,   &log->gone};
+    log->recovery_cap = INT64_MAX;
+    struct list *const lists[] = {&log->writes,   &log->ready,    &log->watches, &log->telling,
+                                  &log->works,    &log->queries,  &log->names,   &log->gone,
+                                  &log->changing, &log->retaining};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);
     producers_init(&log->producers, logs->mem, 0);
@@ -54,6 +56,8 @@ void log_free(struct log *log)
     list_remove(&log->telling);
     list_remove(&log->names);
     list_remove(&log->gone);
+    list_remove(&log->changing);
+    list_remove(&log->retaining);
     while (list_pop(&log->watches) != NULL)
         continue;
     if (log->metadata_file != NULL) io_disk_close(logs->io, log->metadata_file);
@@ -244,6 +248,7 @@ static void replica_end(struct log *log, struct log_task *task, bool stray)
     log->gone_stray = stray;
     log_writes_drop(log);
     list_remove(&log->names);
+    list_remove(&log->retaining);
     map_remove(&logs->map, &log->node);
     log->directory->partitions--;
     list_append(&logs->gone, &log->gone);
@@ -269,9 +274,22 @@ bool log_doom(struct log_directory *directory, const char *name, int64_t at_ms)
     struct log_doomed *doomed = mem_get(directory->logs->mem, sizeof(*doomed));
     if (doomed == NULL) return false;
     doomed->at_ms = at_ms;
+    doomed->base = -1;
     doomed->path = disk_join(directory->path, name);
     list_init(&doomed->link);
     list_append(&directory->doomed, &doomed->link);
+    return true;
+}
+
+bool log_doom_segment(struct log *log, int64_t base, int64_t at_ms)
+{
+    struct log_doomed *doomed = mem_get(log->logs->mem, sizeof(*doomed));
+    if (doomed == NULL) return false;
+    doomed->at_ms = at_ms;
+    doomed->base = base;
+    doomed->path = log_folder(log);
+    list_init(&doomed->link);
+    list_append(&log->directory->doomed, &doomed->link);
     return true;
 }
 
@@ -290,10 +308,24 @@ static bool doom_unlink(void *context, const char *name)
     return job->error == 0;
 }
 
+/* The .deleted files of one base. */
+static int doom_segment(struct io *io, const struct log_doomed *doomed)
+{
+    static const char *const suffixes[] = {".log.deleted", ".index.deleted", ".timeindex.deleted",
+                                           ".txnindex.deleted", ".snapshot.deleted"};
+    for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+        struct segment_name name = segment_file_name(doomed->base, suffixes[i]);
+        int error = disk_unlink_if_there(io, disk_join(doomed->path.text, name.text).text);
+        if (error < 0 && error != -ENOTDIR) return error;
+    }
+    return 0;
+}
+
 static int64_t doom_run(struct io *io, void *argument)
 {
     struct doom_job *job = argument;
     job->io = io;
+    if (job->doomed->base >= 0) return doom_segment(io, job->doomed);
     int error = io_disk_list(io, job->doomed->path.text, doom_unlink, job);
     if (error == 0) error = job->error;
     if (error == 0) error = io_disk_rmdir(io, job->doomed->path.text);

@@ -217,7 +217,7 @@ static inline int rig_append_buf(struct log *log, struct buf *buf, struct log_ap
     struct log_append in = {
         .buf = buf,
         .size_bytes = buf->size_bytes,
-        .leader_epoch = 0,
+        .leader_epoch = MAX(log_epoch_latest(log), 0),
         .wall_ms = 1700000009999,
         .origin = LOG_CLIENT,
         .produce_version = INT16_MAX,

@@ -15,6 +15,7 @@
 #include "log/log_manager.h"
 #include "log/producers.h"
 #include "log/scan.h"
+#include "record/sink.h"
 
 /* ---- open files ------------------------------------------------------------------------------ */
 
@@ -166,20 +167,26 @@ struct log {
     struct list writes; /* struct log_write, in order. */
     struct list ready;  /* On logs->ready: something to hand over in this turn. */
     struct list watches;
-    struct list telling;  /* On logs->telling. */
-    int events;           /* To be told. */
-    struct list works;    /* struct log_work; the first one is running. */
-    struct list queries;  /* struct log_query that wait for the opening. */
-    bool epochs_flushing; /* A work writes leader-epoch-checkpoint. */
-    bool times_loading;   /* A work reads the closed segments' last times. */
-    int times_error;      /* Of the last one; told once. */
-    bool looking;         /* A lookup job is in flight. */
-    int look_error;       /* Of the last one; told once. */
-    uint32_t holds;       /* Jobs and tasks that point here: it is not freed before they end. */
-    struct list names;    /* On directory->names. */
-    struct list gone;     /* On logs->gone. */
-    struct log_task *gone_task; /* Who waits for the deletion; or NULL. */
-    bool gone_stray;            /* Its folder is kept, as -stray. */
+    struct list telling;   /* On logs->telling. */
+    int events;            /* To be told. */
+    struct list works;     /* struct log_work; the first one is running. */
+    bool working;          /* One runs, or is being finished. */
+    struct list queries;   /* struct log_query that wait for the opening. */
+    bool epochs_flushing;  /* A work writes leader-epoch-checkpoint. */
+    bool times_loading;    /* A work reads the closed segments' last times. */
+    int times_error;       /* Of the last one; told once. */
+    bool looking;          /* A lookup job is in flight. */
+    int look_error;        /* Of the last one; told once. */
+    uint32_t holds;        /* Jobs and tasks that point here: it is not freed before they end. */
+    struct list names;     /* On directory->names. */
+    struct list changing;  /* On logs->changing, until its change can start. */
+    struct list retaining; /* On logs->retaining. */
+    bool background;       /* Opened for a task only: may be closed again. */
+    struct log_task *change_task; /* Being truncated or restarted; or NULL. */
+    int64_t recovery_cap;         /* The recovery point is told no higher. */
+    struct list gone;             /* On logs->gone. */
+    struct log_task *gone_task;   /* Who waits for the deletion; or NULL. */
+    bool gone_stray;              /* Its folder is kept, as -stray. */
     bool gone_running;
     bool gone_finished;
     struct uuid aside_id;          /* For the name of its folder when it is put aside. */
@@ -231,9 +238,9 @@ struct log_directory {
     uint64_t ballast_bytes; /* Reserved blocks, given up when the disk is full. */
     bool ballast_busy;
     struct io_op ballast_op;
-    int64_t ballast_next_ms;                   /* When to try for it again. */
-    struct checkpoint_job *checkpoint_jobs[4]; /* By enum checkpoint_kind; NULL: none runs. */
-    struct list doomed;                        /* Folders to be unlinked: struct log_doomed. */
+    int64_t ballast_next_ms; /* When to try for it again. */
+    bool checkpoint_busy[4]; /* By enum checkpoint_kind: a job writes that file. */
+    struct list doomed;      /* Folders to be unlinked: struct log_doomed. */
     bool doomed_busy;
 };
 
@@ -243,9 +250,11 @@ struct logs {
     struct logs_options options; /* `paths` is not kept. */
     struct log_directory *directories;
     uint32_t directory_count;
-    struct map map;   /* struct log. */
-    struct map lost;  /* struct log_lost: named by a checkpoint, without a folder. */
-    struct list gone; /* Deleted logs that something still points to. */
+    struct map map;        /* struct log. */
+    struct map lost;       /* struct log_lost: named by a checkpoint, without a folder. */
+    struct list changing;  /* Logs that wait for their change to start. */
+    struct list retaining; /* Logs whose retention is due. */
+    struct list gone;      /* Deleted logs that something still points to. */
     struct list ready;
     struct list telling;
     struct list watches;
@@ -261,6 +270,7 @@ struct logs {
     bool watermarks_moved; /* Since replication-offset-checkpoint was written. */
     bool recovery_moved;   /* Write recovery-point-offset-checkpoint soon. */
     bool starts_moved;     /* Since log-start-offset-checkpoint was. */
+    bool cleaner_moved;    /* Since cleaner-offset-checkpoint was. */
     bool retry; /* Something could not be handed over for want of descriptors or memory. */
     int64_t next_retention_ms;
     int64_t next_checkpoint_ms;
@@ -377,6 +387,14 @@ struct names_folder {
 struct names_folder names_parse(const char *name);
 struct disk_path log_aside(const struct log *log, const char *suffix); /* folder.UUID-suffix */
 
+/* change.c */
+enum change_kind { CHANGE_TRUNCATE, CHANGE_RESTART };
+void logs_changes_turn(struct logs *logs);
+void log_change_done(struct log *log, int result); /* Ends the log's change task, if it has one. */
+
+/* retain.c: LOG_OK: done for now; LOG_LATER: ask again after LOG_EVENT_READY. */
+MUST_USE int log_retain(struct log *log);
+
 /* replica.c */
 struct log_lost { /* A partition that a checkpoint names and that has no folder. */
     struct map_node node;
@@ -386,6 +404,7 @@ struct log_lost { /* A partition that a checkpoint names and that has no folder.
 struct log_doomed {
     struct list link;
     int64_t at_ms; /* Monotonic: when to unlink. */
+    int64_t base;  /* If >= 0: only the .deleted files of this base in the folder. */
     struct disk_path path;
 };
 MUST_USE struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition);
@@ -393,6 +412,7 @@ void log_free(struct log *log);
 bool log_name_taken(const struct log *log);
 void logs_gone_turn(struct logs *logs);
 int64_t log_doomed_turn(struct log_directory *directory, int64_t now_ms);
+MUST_USE bool log_doom_segment(struct log *log, int64_t base, int64_t at_ms);
 MUST_USE bool log_doom(struct log_directory *directory, const char *name, int64_t at_ms);
 
 /* tasks.c */
@@ -405,6 +425,7 @@ enum checkpoint_kind {
 void logs_tasks_start(struct logs *logs, int64_t now_ms);
 void log_checkpoint_soon(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms);
+void checkpoint_text(struct log_directory *directory, enum checkpoint_kind kind, struct sink *out);
 MUST_USE int checkpoints_write(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t log_recovery_point(const struct log *log);
 void log_epochs_flush(struct log *log);

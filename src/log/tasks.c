@@ -24,6 +24,7 @@ int64_t log_recovery_point(const struct log *log)
         point = MIN(point, log->segments[i]->base);
         break;
     }
+    point = MIN(point, log->recovery_cap);
     return log->epochs.dirty ? MIN(point, log->epochs_flushed_end) : point;
 }
 
@@ -52,9 +53,7 @@ static int64_t checkpoint_value(const struct log *log, enum checkpoint_kind kind
     return log->start > log->segments[0]->base ? log->start : -1;
 }
 
-static void checkpoint_text(struct log_directory *directory,
-                            enum checkpoint_kind kind,
-                            struct sink *out)
+void checkpoint_text(struct log_directory *directory, enum checkpoint_kind kind, struct sink *out)
 {
     struct logs *logs = directory->logs;
     uint32_t count = 0;
@@ -110,7 +109,7 @@ static void checkpoint_done(struct io_op *op)
     struct log_directory *directory = job->directory;
     struct logs *logs = directory->logs;
     logs->in_flight--;
-    directory->checkpoint_jobs[job->kind] = NULL;
+    directory->checkpoint_busy[job->kind] = false;
     if (disk_is_full(op->result))
         log_directory_full(directory); /* The old file stands; the next time. */
     else if (op->result < 0)
@@ -122,7 +121,7 @@ static void checkpoint_done(struct io_op *op)
 static void checkpoint_start(struct log_directory *directory, enum checkpoint_kind kind)
 {
     struct logs *logs = directory->logs;
-    if (directory->error != 0 || directory->checkpoint_jobs[kind] != NULL) return;
+    if (directory->error != 0 || directory->checkpoint_busy[kind]) return;
     struct checkpoint_job *job = mem_get(logs->mem, sizeof(*job));
     if (job == NULL) return; /* The next time. */
     sink_init(&job->text, logs->mem, CHECKPOINT_BYTES_MAX);
@@ -135,7 +134,7 @@ static void checkpoint_start(struct log_directory *directory, enum checkpoint_ki
     job->directory = directory;
     job->kind = kind;
     job->op.done = checkpoint_done;
-    directory->checkpoint_jobs[kind] = job;
+    directory->checkpoint_busy[kind] = true;
     logs->in_flight++;
     io_job(logs->io, &job->op, checkpoint_run, job);
 }
@@ -249,6 +248,45 @@ static bool expire_log(void *context, struct log *log)
     return true;
 }
 
+/* ---- retention ------------------------------------------------------------------------------- */
+
+/* A log that only a task had opened, and that nobody has used since, is closed again. */
+static void park(struct log *log)
+{
+    bool used = !log->background || log->state != LOG_READY || log->touched || log->looking ||
+                log->holds > 0 || log->change_task != NULL || !list_empty(&log->watches) ||
+                !list_empty(&log->works) || !list_empty(&log->queries) ||
+                !list_empty(&log->writes) || !log->has_folder;
+    if (used) return;
+    log->checkpoint_recovery = log->durable;
+    log->checkpoint_start = checkpoint_value(log, CHECKPOINT_OF_STARTS);
+    log->checkpoint_watermark = log->watermark;
+    log_unload(log);
+    log->state = LOG_CLOSED;
+}
+
+static bool retain_one(void *context, struct log *log)
+{
+    struct logs *logs = context;
+    bool idle = log->state == LOG_CLOSED && !log->has_folder;
+    if (!idle && list_empty(&log->retaining)) list_append(&logs->retaining, &log->retaining);
+    return true;
+}
+
+/* The logs whose retention is due, one after the other. */
+static void retain_turn(struct logs *logs)
+{
+    while (!list_empty(&logs->retaining)) {
+        struct log *log = container_of(logs->retaining.next, struct log, retaining);
+        bool background = log->state == LOG_CLOSED || log->background;
+        int result = log_retain(log);
+        log->background = background;
+        if (result == LOG_LATER) return; /* READY comes, and with it a turn. */
+        list_remove(&log->retaining);
+        park(log);
+    }
+}
+
 /* One log at a time that was not recovered yet, when the work lane has nothing else. */
 static void recover_one(struct logs *logs)
 {
@@ -286,6 +324,8 @@ static void tasks_checkpoints(struct logs *logs, int64_t now_ms)
     }
     if (due || logs->recovery_moved) checkpoint_all(logs, CHECKPOINT_OF_RECOVERY);
     if (due || logs->starts_moved) checkpoint_all(logs, CHECKPOINT_OF_STARTS);
+    if (logs->cleaner_moved) checkpoint_all(logs, CHECKPOINT_OF_CLEANER);
+    logs->cleaner_moved = false;
     logs->recovery_moved = logs->starts_moved = false;
     if (now_ms < logs->next_watermark_ms) return;
     logs->next_watermark_ms = now_ms + logs->options.high_watermark_interval_ms;
@@ -297,12 +337,18 @@ int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms)
 {
     if (logs->stopping) return INT64_MAX;
     tasks_checkpoints(logs, now_ms);
+    if (now_ms >= logs->next_retention_ms) {
+        logs->next_retention_ms = now_ms + logs->options.retention_interval_ms;
+        logs_each(logs, retain_one, logs);
+    }
+    retain_turn(logs);
     if (now_ms >= logs->next_expiry_ms) {
         int64_t wall_ms = io_wall_ms(logs->io);
         logs->next_expiry_ms = now_ms + EXPIRY_INTERVAL_MS;
         logs_each(logs, expire_log, &wall_ms);
     }
     int64_t next_ms = MIN(logs->next_checkpoint_ms, logs->next_expiry_ms);
+    next_ms = MIN(next_ms, logs->next_retention_ms);
     if (logs->watermarks_moved) next_ms = MIN(next_ms, logs->next_watermark_ms);
     if (any_unrecovered(logs)) {
         recover_one(logs);

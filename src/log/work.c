@@ -48,6 +48,7 @@ static void work_end(struct log_work *work, int64_t result)
     log->holds++; /* The finish may end the log. */
     work->finish(work, result);
     log->holds--;
+    log->working = false;
     if (!list_empty(&log->works)) work_start(container_of(log->works.next, struct log_work, link));
 }
 
@@ -60,6 +61,7 @@ static void work_done(struct io_op *op)
 
 static void work_start(struct log_work *work)
 {
+    work->log->working = true;
     log_job_mem_begin(&work->memory, work->log->logs->mem);
     if (work->begin != NULL) work->begin(work);
     work->op.done = work_done;
@@ -69,9 +71,8 @@ static void work_start(struct log_work *work)
 
 void log_work_add(struct log *log, struct log_work *work)
 {
-    bool idle = list_empty(&log->works);
     work->log = log;
     list_init(&work->link);
     list_append(&log->works, &work->link);
-    if (idle) work_start(work);
+    if (!log->working) work_start(work);
 }

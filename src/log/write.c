@@ -148,8 +148,7 @@ void log_writes_submit(struct log *log)
 {
     list_remove(&log->ready);
     if (list_empty(&log->writes) || log->directory->error != 0) return;
-    if (log->making || log->state == LOG_CHANGING || log->directory->ballast_busy)
-        return; /* Who ends that submits. */
+    if (log->making || log->directory->ballast_busy) return; /* Who ends that submits. */
     if (!log->has_folder) {
         log_make_start(log);
         return;
