@@ -311,6 +311,7 @@ int node_open(const struct node_options *options, struct node **out)
     list_init(&node->producer_id_waits);
     list_init(&node->fetches_due);
     list_init(&node->creating);
+    list_init(&node->image_watch.link);
     node->image = image_new(mem, io_random(node->io, IO_RANDOM_HASH));
     replicas_init(node);
     int result = node->image == NULL ? -ENOMEM : 0;
@@ -369,6 +370,7 @@ struct node *node_close(struct node *node)
             io_turn(node->io, logs_turn(node->logs));
         logs_close(node->logs, node->broker_epoch);
     }
+    if (node->image != NULL) image_watch_remove(&node->image_watch);
     fetch_sessions_free(&node->sessions);
     image_free(node->image);
     return mem_put(node->mem, node, sizeof(*node));
