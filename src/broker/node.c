@@ -198,7 +198,8 @@ static void node_turn_end(struct shard *shard)
     fetch_turn_end(node);
     int64_t logs_next = logs_turn(node->logs);
     node->next_ms = MIN(next, logs_next);
-    /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at once. */
+    /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at
+     * once. */
     bool moved = node->controller != NULL && controller_log_moved_since(node);
     if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;
 }
@@ -370,7 +371,7 @@ struct node *node_close(struct node *node)
             io_turn(node->io, logs_turn(node->logs));
         logs_close(node->logs, node->broker_epoch);
     }
-    if (node->image != NULL) image_watch_remove(&node->image_watch);
+    if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
     fetch_sessions_free(&node->sessions);
     image_free(node->image);
     return mem_put(node->mem, node, sizeof(*node));
