@@ -76,8 +76,9 @@ enum sim_crash {
     SIM_CRASH_WORST,     /* Only what was synced. */
     SIM_CRASH_ALL,       /* Everything had just been written back. */
     SIM_CRASH_PREFIX,    /* Per file the first few changes, the next one torn. */
-    SIM_CRASH_SECTORS,   /* Any subset of 512-byte sectors or of pages. */
+    SIM_CRASH_SECTORS,   /* Each 512-byte sector, or page, and the size at a moment of its own. */
     SIM_CRASH_ZERO_TAIL, /* Files have their new size, and zeros for what was not synced. */
+    SIM_CRASH_AHEAD,     /* Sizes run ahead of the bytes by some changes, and pages of one. */
     SIM_CRASH_NAMES,     /* Directory changes are kept, unsynced bytes are lost. */
     SIM_CRASH_DATA,      /* Bytes are kept, unsynced directory changes are lost. */
     SIM_CRASH_CHOSEN,    /* Bit i of `choice`: is the i-th unsynced change kept. */

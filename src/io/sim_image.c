@@ -3,8 +3,8 @@
  * A file is two images: `now` is what reads see, `stable` is what is on the platter; `changes` lead
  * from the one to the other, oldest first. A sync moves changes to stable. A crash keeps some of
  * them: a change may be lost, kept or torn at sector or page granularity; sizes are metadata and
- * may come without their bytes (which then read as zeros). Truncation is metadata too and is
- * ordered: what came after a truncation that is lost, is lost. */
+ * may come without their bytes (which then read as zeros). test/powercut/model.c holds this against
+ * a real ext4. */
 #include "io/sim_inside.h"
 
 #include <errno.h>
@@ -213,55 +213,134 @@ static void settle_prefix(struct sim_inode *inode, struct sim_rng *rng)
     }
 }
 
-static void settle_pieces(struct sim_inode *inode,
-                          const struct sim_change *change,
-                          uint64_t grain,
-                          struct sim_rng *rng)
+/* A file's history is its stable bytes with the changes made one after the other; a moment is the
+ * number of them made. Here the size stands at one moment and each piece of bytes at one of its
+ * own, so no piece shows what never stood in memory. */
+struct moments {
+    struct sim_inode *inode;
+    struct sim_change **changes;
+    uint32_t count;
+    uint32_t size_moment;
+    uint32_t piece_moment; /* Of all pieces, unless `salt` draws one for each. */
+    uint64_t salt;         /* 0: none is drawn. */
+    uint64_t grain;        /* Bytes of a piece: a sector or a page. */
+};
+
+/* None, all, or some: each is as likely. */
+static uint32_t moment_drawn(struct sim_rng *rng, uint32_t first, uint32_t last)
 {
-    uint64_t end = change->offset + change->size;
-    uint64_t at = change->offset;
-    while (at < end) {
-        uint64_t next = MIN(end, at / grain * grain + grain);
-        if (sim_rng_below(rng, 2) == 0)
-            bytes_put(&inode->stable, at, change->bytes + (at - change->offset), next - at);
-        at = next;
+    uint64_t draw = sim_rng_next(rng);
+    if (draw % 3 == 0) return first;
+    if (draw % 3 == 1) return last;
+    return first + (uint32_t)((draw >> 8) % (last - first + 1u));
+}
+
+/* The moment of the piece that begins at `start`. One bond to the size: where a truncate freed a
+ * page, later bytes have new blocks, which are mapped after the truncate is on the platter. */
+static uint32_t moment_of(const struct moments *m, uint64_t start)
+{
+    struct sim_rng rng = {m->salt ^ (start / m->grain + 1) * 0x9fb21c651e98df25u};
+    uint32_t moment = m->salt == 0 ? m->piece_moment : moment_drawn(&rng, 0, m->count);
+    uint64_t page = start / PAGE_BYTES * PAGE_BYTES;
+    for (uint32_t i = m->size_moment; i < moment; i++)
+        if (m->changes[i]->truncate && page >= m->changes[i]->offset) return i;
+    return moment;
+}
+
+static uint64_t size_at(const struct moments *m)
+{
+    uint64_t size = m->inode->stable.size;
+    for (uint32_t i = 0; i < m->size_moment; i++) {
+        const struct sim_change *change = m->changes[i];
+        size = change->truncate ? change->offset : MAX(size, change->offset + change->size);
     }
-    if (end > inode->stable.size && sim_rng_below(rng, 2) == 0) bytes_resize(&inode->stable, end);
+    return size;
+}
+
+/* Make change `i` in the pieces that have seen it. */
+static void settle_change(const struct moments *m, uint32_t i)
+{
+    const struct sim_change *change = m->changes[i];
+    struct sim_bytes *stable = &m->inode->stable;
+    uint64_t end = change->truncate ? stable->size : change->offset + change->size;
+    for (uint64_t at = change->offset, next; at < end; at = next) {
+        next = MIN(end, at / m->grain * m->grain + m->grain);
+        if (moment_of(m, at / m->grain * m->grain) <= i) continue;
+        if (change->truncate)
+            memset(stable->data + at, 0, next - at);
+        else
+            bytes_put(stable, at, change->bytes + (at - change->offset), next - at);
+    }
+}
+
+/* A write may leave its mark on the size page by page: ext4 moves the size with each. */
+static uint64_t torn_size(const struct moments *m, struct sim_rng *rng)
+{
+    uint64_t draw = sim_rng_next(rng);
+    if (m->size_moment == m->count || m->changes[m->size_moment]->truncate || draw % 2 == 0)
+        return 0;
+    const struct sim_change *change = m->changes[m->size_moment];
+    uint64_t first = change->offset / PAGE_BYTES + 1;
+    uint64_t last = (change->offset + change->size - 1) / PAGE_BYTES;
+    return last < first ? 0 : (first + (draw >> 8) % (last - first + 1)) * PAGE_BYTES;
+}
+
+static struct moments moments_of(struct sim_inode *inode, uint64_t grain)
+{
+    struct moments m = {.inode = inode, .count = inode->change_count, .grain = grain};
+    m.changes = sim_heap(m.count * sizeof(struct sim_change *));
+    uint32_t n = 0;
+    list_foreach (node, &inode->changes)
+        m.changes[n++] = container_of(node, struct sim_change, link);
+    assert(n == m.count);
+    return m;
+}
+
+static void settle_moments(struct moments *m, uint64_t size_least)
+{
+    uint64_t size = size_at(m);
+    for (uint32_t i = 0; i < m->count; i++)
+        settle_change(m, i);
+    bytes_resize(&m->inode->stable, MAX(size, size_least));
+    free(m->changes);
 }
 
 static void settle_sectors(struct sim_inode *inode, struct sim_rng *rng)
 {
-    uint64_t grain = sim_rng_below(rng, 2) == 0 ? SECTOR_BYTES : PAGE_BYTES;
-    list_foreach (node, &inode->changes) {
-        struct sim_change *change = container_of(node, struct sim_change, link);
-        if (!change->truncate)
-            settle_pieces(inode, change, grain, rng);
-        else if (sim_rng_below(rng, 4) == 0)
-            return;
-        else
-            apply(&inode->stable, change);
-    }
+    struct moments m = moments_of(inode, sim_rng_below(rng, 2) == 0 ? SECTOR_BYTES : PAGE_BYTES);
+    m.salt = sim_rng_next(rng) | 1;
+    m.size_moment = moment_drawn(rng, 0, m.count);
+    settle_moments(&m, torn_size(&m, rng));
 }
 
-static void settle_sizes(struct sim_inode *inode)
+static void settle_zero_tail(struct sim_inode *inode)
 {
-    list_foreach (node, &inode->changes) {
-        struct sim_change *change = container_of(node, struct sim_change, link);
-        uint64_t end = change->offset + change->size;
-        if (change->truncate || end > inode->stable.size) bytes_resize(&inode->stable, end);
-    }
+    struct moments m = moments_of(inode, PAGE_BYTES);
+    m.size_moment = m.count;
+    settle_moments(&m, 0);
+}
+
+/* The size runs ahead of the bytes: ext4 does so for appends to a block that is there already. */
+static void settle_ahead(struct sim_inode *inode, struct sim_rng *rng)
+{
+    struct moments m = moments_of(inode, PAGE_BYTES);
+    m.piece_moment = moment_drawn(rng, 0, m.count);
+    m.size_moment = moment_drawn(rng, m.piece_moment, m.count);
+    settle_moments(&m, torn_size(&m, rng));
 }
 
 static void settle_content(struct sim_inode *inode, enum sim_crash kind, struct sim_rng *rng)
 {
+    if (inode->change_count == 0) return;
     if (kind == SIM_CRASH_RANDOM)
-        kind = (enum sim_crash)(SIM_CRASH_WORST + sim_rng_below(rng, 5)); /* To ZERO_TAIL. */
+        kind = (enum sim_crash)(SIM_CRASH_WORST + sim_rng_below(rng, 6)); /* To AHEAD. */
     switch (kind) {
     case SIM_CRASH_ALL:
     case SIM_CRASH_DATA: sim_inode_sync(inode, UINT64_MAX); break;
     case SIM_CRASH_PREFIX: settle_prefix(inode, rng); break;
     case SIM_CRASH_SECTORS: settle_sectors(inode, rng); break;
-    case SIM_CRASH_ZERO_TAIL: settle_sizes(inode); break;
+    case SIM_CRASH_ZERO_TAIL: settle_zero_tail(inode); break;
+    case SIM_CRASH_AHEAD: settle_ahead(inode, rng); break;
     default: break; /* Nothing is kept. */
     }
 }

@@ -192,7 +192,7 @@ void sim_names_settle(struct sim_disk *disk, enum sim_crash kind, struct sim_rng
 {
     bool all = kind == SIM_CRASH_ALL || kind == SIM_CRASH_NAMES;
     bool some = kind == SIM_CRASH_PREFIX || kind == SIM_CRASH_SECTORS ||
-                kind == SIM_CRASH_ZERO_TAIL || kind == SIM_CRASH_RANDOM;
+                kind == SIM_CRASH_ZERO_TAIL || kind == SIM_CRASH_AHEAD || kind == SIM_CRASH_RANDOM;
     bool journal = sim_rng_below(rng, 2) == 0;
     uint64_t first = sim_rng_below(rng, disk->name_change_count + 1u), i = 0;
     list_foreach (node, &disk->name_changes) {
