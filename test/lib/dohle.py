@@ -57,7 +57,7 @@ class Node:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=seconds)
 
-    def kcat(self, *arguments, data=None, seconds=60, check=True):
+    def kcat(self, *arguments, data=None, seconds=25, check=True):
         done = subprocess.run(["kcat", "-b", self.address, *arguments], input=data, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=seconds)
         if check and done.returncode != 0:
