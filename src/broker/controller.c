@@ -672,6 +672,7 @@ int controller_open(struct node *node)
     if (result == LOG_OK) {
         c->watch.moved = controller_log_moved;
         log_watch_add(c->log, &c->watch);
+        log_commit_eagerly(c->log); /* Its own answers wait for the durable end. */
         result = controller_activate(c, &bootstrap);
     }
     arena_free(&arena);

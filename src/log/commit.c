@@ -202,6 +202,7 @@ static void commit_start(struct log_directory *directory)
         return;
     }
     commit->running = true;
+    directory->commit_wanted = false;
     commit->result = 0;
     commit->waiting = 0;
     commit->file_count = 0;
@@ -223,13 +224,19 @@ static void commit_start(struct log_directory *directory)
     assert(commit->waiting > 0);
 }
 
+void log_commit_eagerly(struct log *log)
+{
+    log->commit_eager = true;
+    log->directory->commit_wanted = true;
+}
+
 int64_t log_directory_turn(struct log_directory *directory, int64_t now_ms)
 {
     const struct logs *logs = directory->logs;
     if (directory->error != 0 || directory->commit.running) return INT64_MAX;
     if (list_empty(&directory->dirty) && list_empty(&directory->names)) return INT64_MAX;
     bool lazy = logs->options.ack == LOG_ACK_REPLICATED && !logs->stopping &&
-                list_empty(&logs->changing) &&
+                !directory->commit_wanted && list_empty(&logs->changing) &&
                 directory->unsynced_bytes < directory->unsynced_max / 2;
     if (lazy && now_ms - directory->dirty_since_ms < COMMIT_LAZY_MS)
         return directory->dirty_since_ms + COMMIT_LAZY_MS;

@@ -112,6 +112,10 @@ int64_t log_end_durable(const struct log *log); /* Also Kafka's recovery point. 
 int64_t log_high_watermark(const struct log *log);
 int64_t log_last_stable(const struct log *log); /* Upper end for read_committed. */
 
+/* From now on what is appended here is committed at once, whatever the acks of others rest on: for
+ * the metadata log, whose own answers wait for the durable end also with LOG_ACK_REPLICATED. */
+void log_commit_eagerly(struct log *log);
+
 /* Tell the high watermark: clamped to [start, assigned]. It may only fall by truncation or where
  * the caller's rules allow. Written to replication-offset-checkpoint by the manager. */
 void log_set_high_watermark(struct log *log, int64_t offset);

@@ -143,6 +143,7 @@ struct log {
     bool recover;                /* Not yet recovered after an unclean stop. */
     bool touched;                /* Opened since the start: closing has something to write. */
     bool metadata_checked;       /* partition.metadata holds topic_id. */
+    bool commit_eager;           /* log_commit_eagerly */
     bool names_dirty;            /* Its folder has names that are not durable yet. */
     bool making;                 /* A work makes the folder. */
     int64_t checkpoint_recovery; /* From the checkpoints, until opened. */
@@ -231,6 +232,7 @@ struct log_directory {
     uint64_t unsynced_max; /* The options' cap, or less if the ballast had to be smaller. */
     uint64_t commits;
     uint64_t commit_files;
+    bool commit_wanted;     /* A log that cannot wait has written: the next commit is due. */
     int64_t dirty_since_ms; /* Monotonic: since when something waits for a commit. */
     struct list dirty;      /* struct segment. */
     struct list names;      /* struct log with names_dirty. */

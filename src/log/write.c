@@ -92,6 +92,7 @@ static void write_finished(struct log_write *write)
         if (list_empty(&directory->dirty)) directory->dirty_since_ms = io_now_ms(log->logs->io);
         list_append(&directory->dirty, &segment->dirty);
     }
+    if (log->commit_eager) directory->commit_wanted = true;
     write_put_back(log->logs, write);
     log_tell(log, LOG_EVENT_WRITTEN);
 }
