@@ -204,6 +204,13 @@ static void node_turn_end(struct shard *shard)
     if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;
 }
 
+/* Without a setting, bounded all the same: Kafka's default is no bound. */
+static uint64_t node_receive_budget(const struct node *node)
+{
+    int64_t bytes = broker_setting_number(node, "queued.max.request.bytes");
+    return bytes > 0 ? (uint64_t)bytes : NET_RECEIVE_BUDGET_BYTES;
+}
+
 static int node_shard(struct node *node)
 {
     struct shard_options options = {
@@ -222,8 +229,9 @@ static int node_shard(struct node *node)
                        .connections_per_ip =
                     (uint32_t)broker_setting_number(node, "max.connections.per.ip"),
                        .idle_ms = broker_setting_number(node, "connections.max.idle.ms"),
-                       .receive_budget_bytes =
-                    (uint64_t)MAX(broker_setting_number(node, "queued.max.request.bytes"), 0),
+                       .receive_budget_bytes = node_receive_budget(node),
+                       .slow_request_ms = broker_setting_number(node, "dohle.request.slow.ms"),
+                       .log_requests = view_is(broker_setting(node, VIEW("dohle.request.log")), "all"),
                        },
         .hooks = {.node = node, .turn_end = node_turn_end,   .api_versions = node_api_versions                  },
     };
@@ -373,6 +381,8 @@ struct node *node_close(struct node *node)
     }
     if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
     fetch_sessions_free(&node->sessions);
+    if (node->image != NULL && node->image_watch.changed != NULL)
+        image_watch_remove(node->image, &node->image_watch);
     image_free(node->image);
     return mem_put(node->mem, node, sizeof(*node));
 }

@@ -2,6 +2,10 @@
 #include "net/metrics.h"
 
 #include "base/limits.h"
+#include "gen/errors.h"
+#include "wire/wire.h"
+
+#define METRICS_OTHER INT16_MIN /* In place of an error code: what had no place of its own. */
 
 static struct view key_of(const struct metrics_request *entry)
 {
@@ -47,7 +51,7 @@ static void count(struct metrics *metrics, const int16_t key[3], uint64_t amount
 {
     struct metrics_request *entry = entry_of(metrics, key);
     if (entry == NULL) {
-        const int16_t rest[3] = {key[0], -1, -1};
+        const int16_t rest[3] = {key[0], -1, METRICS_OTHER};
         entry = entry_of(metrics, rest);
     }
     if (entry != NULL) entry->count += amount;
@@ -71,4 +75,19 @@ void metrics_gather(struct metrics *into, const struct metrics *from)
         const struct metrics_request *entry = container_of(node, struct metrics_request, node);
         count(into, entry->key, entry->count);
     }
+}
+
+const char *metrics_api_name(const struct metrics_request *entry)
+{
+    const struct wire_api *api = wire_api(entry->key[0]);
+    return api == NULL ? "unknown" : api->name;
+}
+
+const char *metrics_error_name(const struct metrics_request *entry)
+{
+    uint32_t row = (uint32_t)(entry->key[2] + 1);
+    if (entry->key[2] == METRICS_OTHER) return "other";
+    return row < kafka_error_count && kafka_errors[row].code == entry->key[2]
+               ? kafka_errors[row].name
+               : "unknown";
 }

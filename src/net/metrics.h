@@ -2,7 +2,7 @@
  *
  * Each shard counts for itself, without locks; a snapshot adds up all shards. Requests are counted
  * by API, version and error in a small table of their own, bounded by NET_REQUEST_COUNTS_MAX: what
- * does not fit is counted under its API alone. */
+ * does not fit is counted as "other" of its API. */
 #pragma once
 
 #include "base/map.h"
@@ -34,8 +34,8 @@ struct metrics {
 void metrics_init(struct metrics *metrics, struct mem *mem, uint64_t seed);
 void metrics_free(struct metrics *metrics);
 
-/* Count an ended request. A table that is full, or no memory, counts it as version -1, error -1 of
- * its API as long as that has a place, else not at all. */
+/* Count an ended request. When the table is full, or there is no memory, it is counted as version
+ * -1, error "other" of its API as long as that has a place, else not at all. */
 void metrics_request(struct metrics *metrics, int16_t api_key, int16_t version, int16_t error);
 
 static inline void metric_add(struct metrics *metrics, enum metric metric, uint64_t amount)
@@ -56,3 +56,7 @@ static inline void metric_max(struct metrics *metrics, enum metric metric, uint6
 /* Add `from` into `into`: gauges and counters alike, but maxima (turn_max_us, horizon_lag_ms) are
  * the larger one. For snapshots. */
 void metrics_gather(struct metrics *into, const struct metrics *from);
+
+/* Names for labels: "Produce" (or the key in digits), "NONE". Static. */
+const char *metrics_api_name(const struct metrics_request *entry);
+const char *metrics_error_name(const struct metrics_request *entry);

@@ -1,0 +1,18 @@
+/* stats.h - what the console may ask of a node: one small struct, filled on the node's thread. */
+#pragma once
+
+#include "net/shard.h"
+
+struct node;
+
+struct stats {
+    char missing[160]; /* What is missing to be ready, in words; empty: it is ready. */
+    char cluster_id[64];
+    int32_t node_id;
+};
+
+/* The node's first shard: where stats_fill is to be run (shard_post). */
+struct shard *stats_shard(const struct node *node);
+
+/* On the shard's thread. */
+void stats_fill(struct shard *shard, struct stats *out);

@@ -1,0 +1,346 @@
+/* start.c - `dohle start`: read the settings, open the node, say that it is ready, serve, stop.
+ *
+ * SIGTERM and SIGINT drain and stop; a second one ends the process at once. The handler's only
+ * state is static, as a signal carries none. */
+#include "cli/start.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "broker/stats.h"
+#include "console/console.h"
+#include "io/posix.h"
+#include "log/log_dir.h"
+#include "sys/memory.h"
+
+#define START_FILE_BYTES (16u * 1024u * 1024u)
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static struct {
+    volatile sig_atomic_t asked;
+    struct node *volatile node; /* NULL while it is being opened. */
+} stopping;
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (stopping.asked++ > 0) _exit(CLI_FAILED);
+    struct node *node = stopping.node;
+    if (node != NULL) node_stop(node);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction stop = {.sa_handler = on_signal}, ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGHUP, &ignore, NULL); /* Nothing is read again; a lost terminal is no reason. */
+}
+
+/* ---- the start ------------------------------------------------------------------------------- */
+
+struct start {
+    struct cli *cli;
+    int64_t exec_us; /* When the program was executed, on the monotonic clock. */
+    struct say say;
+    struct mem mem;
+    struct arena config;
+    struct settings settings;
+    struct start_test test;
+    const char *set[START_SETTINGS_MAX];
+    uint32_t set_count;
+    struct io *io;
+    struct node *node;
+    struct console *console;
+};
+
+static int64_t clock_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* What the process has computed until now lies between exec and here. */
+static int64_t find_exec_us(void)
+{
+    return clock_us(CLOCK_MONOTONIC) - clock_us(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static enum cli_exit add_set(struct start *start, const char *text)
+{
+    if (start->set_count == START_SETTINGS_MAX)
+        return (enum cli_exit)cli_fail(start->cli, CLI_USAGE, "more than %u settings",
+                                       START_SETTINGS_MAX);
+    start->set[start->set_count++] = text;
+    return CLI_OK;
+}
+
+/* What --test sets; what --set says comes later and wins. */
+static enum cli_exit collect_set(struct start *start)
+{
+    static const char *const quick[] = {
+        "listeners=PLAINTEXT://127.0.0.1:0",
+        "dohle.http.listener=",
+        "dohle.ack.durability=replicated",
+    };
+    enum cli_exit code = CLI_OK;
+    for (size_t i = 0; start->test.on && i < ARRAY_SIZE(quick) && code == CLI_OK; i++)
+        code = add_set(start, quick[i]);
+    int at = 0;
+    const char *text;
+    while (code == CLI_OK && (text = cli_next(start->cli, "set", &at)) != NULL)
+        code = add_set(start, text);
+    return code;
+}
+
+static enum cli_exit load_settings(struct start *start)
+{
+    struct cli *cli = start->cli;
+    struct settings_source source = {.file = cli_value(cli, "config"),
+                                     .data = cli_value(cli, "data"),
+                                     .set = start->set,
+                                     .set_count = start->set_count};
+    if (start->test.on) source.data = start->test.directory;
+    size_t room = 0;
+    if (source.file != NULL) {
+        source.text = cli_read_file(cli, source.file, START_FILE_BYTES, &room);
+        if (source.text.null) return CLI_FAILED;
+    }
+    bool fine = settings_load(&start->settings, &source, &start->config, &start->say);
+    char *text;
+    memcpy(&text, &source.text.data, sizeof(text)); /* Ours to give back. */
+    mem_put(cli->mem, text, room);
+    if (fine) return CLI_OK;
+    cli_hint(cli, "`dohle config explain NAME` tells what a setting takes");
+    return CLI_FAILED;
+}
+
+/* The node's id: as set, else as a directory has it, else 1. */
+static int32_t choose_node_id(const struct start *start)
+{
+    const struct settings *settings = &start->settings;
+    if (settings->node_id >= 0) return settings->node_id;
+    for (uint32_t i = 0; i < settings->log_dir_count; i++) {
+        struct log_meta meta;
+        if (log_meta_read(start->io, settings->log_dirs[i], &meta) == LOG_META_OK &&
+            meta.node_id >= 0)
+            return meta.node_id;
+    }
+    return 1;
+}
+
+static enum cli_exit open_node(struct start *start)
+{
+    struct settings *settings = &start->settings;
+    struct node_options options = {
+        .io = start->io,
+        .say = &start->say,
+        .node_id = choose_node_id(start),
+        .log_dirs = settings->log_dirs,
+        .log_dir_count = settings->log_dir_count,
+        .cluster_id = cli_value(start->cli, "cluster-id"),
+        .listener_count = settings->listener_count,
+        .loopback = settings->loopback,
+        .ack_replicated = view_is(settings_value(settings, "dohle.ack.durability"), "replicated"),
+        .auto_create_topics = settings_switch(settings, "auto.create.topics.enable"),
+        .num_partitions = (int32_t)settings_number(settings, "num.partitions"),
+        .default_replication = (int16_t)settings_number(settings, "default.replication.factor"),
+        .rack = settings_value(settings, "broker.rack"),
+        .setting = settings_given,
+        .setting_context = settings,
+    };
+    memcpy(options.listeners, settings->listeners, sizeof(options.listeners));
+    settings->node_id = options.node_id;
+    int result = node_open(&options, &start->node);
+    if (result == 0) return CLI_OK;
+    start->node = NULL;
+    return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "the node could not be opened: %s",
+                                   strerror(-result));
+}
+
+/* After the node, which locks the directory, so that the socket there is ours. */
+static enum cli_exit open_console(struct start *start)
+{
+    struct settings *settings = &start->settings;
+    static const char setting[] = "dohle.http.listener";
+    char path[PATH_MAX + 16];
+    (void)snprintf(path, sizeof(path), "%s/dohle.sock", settings->log_dirs[0]);
+    struct console_options options = {
+        .say = &start->say,
+        .address = (const char *)settings_value(settings, setting).data,
+        .address_is_default = settings_given(settings, VIEW("dohle.http.listener")).null,
+        .socket_path = path,
+    };
+    int result = console_start(&options, &start->console);
+    if (result == 0) return CLI_OK;
+    return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no HTTP listener on %s: %s",
+                                   options.address, strerror(-result));
+}
+
+/* ---- the ready line -------------------------------------------------------------------------- */
+
+static void put_addresses(struct start *start, const struct io_address *address)
+{
+    struct out *out = &start->cli->out;
+    bool six = strchr(address->host, ':') != NULL;
+    out_format(out, six ? "[%s]:%u" : "%s:%u", address->host, address->port);
+    if (start->settings.loopback) out_format(out, " and [::1]:%u", address->port);
+}
+
+static double ready_ms(const struct start *start)
+{
+    return (double)(clock_us(CLOCK_MONOTONIC) - start->exec_us) / 1000.0;
+}
+
+static void put_ready(struct start *start)
+{
+    struct out *out = &start->cli->out;
+    struct io_address address;
+    node_address(start->node, &address);
+    out_text(out, "dohle is ready: ");
+    put_addresses(start, &address);
+    out_format(out, ", node %d, data in %s", start->settings.node_id, start->settings.log_dirs[0]);
+    if (console_address(start->console)[0] != '\0')
+        out_format(out, ", http on %s", console_address(start->console));
+    out_format(out, ", %.1f ms after exec\n", ready_ms(start));
+}
+
+static void put_ends(struct out *out, const struct start_test *test)
+{
+    out_text(out, ",\"ends\":[\"SIGTERM\"");
+    if (test->watches_input) out_text(out, ",\"end of standard input\"");
+    if (test->parent_fd >= 0) out_format(out, ",\"end of process %d\"", test->parent);
+    out_text(out, "]");
+}
+
+static void put_ready_json(struct start *start)
+{
+    struct out *out = &start->cli->out;
+    struct io_address address;
+    node_address(start->node, &address);
+    out_format(out, "{\"ready\":true,\"bootstrap\":\"%s:%u\",\"port\":%u,\"pid\":%d,\"node\":%d",
+               address.host, address.port, address.port, (int)getpid(), start->settings.node_id);
+    out_text(out, ",\"cluster\":");
+    out_quoted(out, node_cluster_id(start->node));
+    out_text(out, ",\"data\":");
+    out_quoted(out, view_of_string(start->settings.log_dirs[0]));
+    out_text(out, ",\"data_removed_at_exit\":true,\"durability\":");
+    out_quoted(out, view_is(settings_value(&start->settings, "dohle.ack.durability"), "replicated")
+                        ? VIEW("page cache")
+                        : VIEW("sync"));
+    out_text(out, ",\"topics\":{");
+    for (uint32_t i = 0; i < start->test.topic_count; i++) {
+        const struct start_topic *topic = &start->test.topics[i];
+        if (i > 0) out_char(out, ',');
+        out_quoted(out, view_of(topic->name, topic->name_size));
+        out_format(out, ":%d", topic->partitions);
+    }
+    out_char(out, '}');
+    put_ends(out, &start->test);
+    out_format(out, ",\"ms\":%.1f}\n", ready_ms(start));
+}
+
+/* ---- serving --------------------------------------------------------------------------------- */
+
+static enum cli_exit serve(struct start *start)
+{
+    stopping.node = start->node;
+    console_attach(start->console, stats_shard(start->node));
+    if (stopping.asked > 0) node_stop(start->node);
+    if (start->test.on) {
+        if (!start_test_topics(&start->test, start->node, &start->say)) return CLI_FAILED;
+        if (!start_test_watch(&start->test, start->node))
+            return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no thread to watch the parent");
+        put_ready_json(start);
+    } else {
+        put_ready(start);
+    }
+    enum cli_exit code = cli_flush(start->cli);
+    if (code != CLI_OK) return code;
+    node_run(start->node);
+    say(&start->say, SAY_INFO, "start", "stopping: %s", "requests are answered, logs are synced");
+    return CLI_OK;
+}
+
+static enum cli_exit run_node(struct start *start)
+{
+    memory_init(&start->mem, 0);
+    start->io = posix_new(&start->mem);
+    if (start->io == NULL)
+        return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no event loop: %s",
+                                       strerror(errno));
+    enum cli_exit code = open_node(start);
+    if (code == CLI_OK) code = open_console(start);
+    if (code == CLI_OK) code = serve(start);
+    stopping.node = NULL;
+    start->console = console_stop(start->console);
+    if (start->node != NULL) start->node = node_close(start->node);
+    io_free(start->io);
+    return code;
+}
+
+static int run(struct cli *cli)
+{
+    struct start start = {.cli = cli, .exec_us = find_exec_us()};
+    const char *format = cli_value(cli, "log"), *level = cli_value(cli, "log-level");
+    start.say = (struct say){.fd = STDERR_FILENO, .level = SAY_INFO};
+    start.say.json = format != NULL && strcmp(format, "json") == 0;
+    if (level != NULL)
+        start.say.level = level[0] == 'd'   ? SAY_DEBUG
+                          : level[0] == 'w' ? SAY_WARN
+                          : level[0] == 'e' ? SAY_ERROR
+                                            : SAY_INFO;
+    catch_signals();
+    arena_init(&start.config, cli->mem, 0);
+    enum cli_exit code = CLI_OK;
+    start.test.on = cli_has(cli, "test");
+    if (!start.test.on && cli_has(cli, "topic"))
+        code = (enum cli_exit)cli_fail(cli, CLI_USAGE, "--topic goes with --test");
+    if (code == CLI_OK && start.test.on) code = start_test_begin(cli, &start.test);
+    if (code == CLI_OK) code = collect_set(&start);
+    if (code == CLI_OK) code = load_settings(&start);
+    if (code == CLI_OK) code = run_node(&start);
+    if (start.test.on) start_test_end(&start.test);
+    arena_free(&start.config);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    {"config",     'c', "FILE",            NULL,                    "server.properties, with Kafka's names; none is needed"  },
+    {"data",       'd', "DIR",             NULL,
+     "data directory, instead of log.dirs; formatted if it is empty (without both: dohle-data)"                              },
+    {"set",        's', "NAME=VALUE",      NULL,                    "one setting, stronger than the file; may be repeated"   },
+    {"cluster-id", 0,   "ID",              NULL,                    "cluster id to format with (a new one is made otherwise)"},
+    {"log",        0,   "FORMAT",          "text|json",             "form of the log lines on standard error"                },
+    {"log-level",  0,   "LEVEL",           "debug|info|warn|error", "the least that is said"                                 },
+    {"test",       't', NULL,              NULL,
+     "for test suites: a private directory that is removed at exit, a free port of 127.0.0.1, the "
+     "ready line as JSON; ends with standard input or the parent"                                                            },
+    {"topic",      0,   "NAME:PARTITIONS", NULL,                    "with --test: create this topic; may be repeated"        },
+    {NULL,         0,   NULL,              NULL,                    NULL                                                     },
+};
+
+extern const struct cli_command command_start;
+const struct cli_command command_start = {
+    .name = "start",
+    .group = CLI_RUN,
+    .summary = "start a server: no configuration needed, ready in milliseconds",
+    .arguments = "[--config FILE] [--data DIR] [--set NAME=VALUE]... [--test [--topic NAME:N]...]",
+    .about =
+        "Without `listeners` it listens on port 9092 of 127.0.0.1 and ::1. One line on standard "
+        "output says when it is ready; log lines go to standard error. SIGTERM and SIGINT stop "
+        "it cleanly, a second one at once.\n\n"
+        "    dohle start\n"
+        "    dohle start --data /var/lib/dohle --set listeners=PLAINTEXT://:9092\n"
+        "    dohle start --config /etc/kafka/server.properties\n"
+        "    dohle start --test --topic words:3",
+    .options = options,
+    .run = run,
+};
