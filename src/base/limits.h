@@ -137,6 +137,18 @@
 /* A client's name and version of its software, as shown; longer ones are cut. */
 #define NET_SOFTWARE_BYTES 64u
 
+/* One frame of a capture, as Kafka's socket.request.max.bytes; responses may be that large too. */
+#define WIRE_FRAME_MAX (100u * 1024u * 1024u)
+
+/* Segments of one direction of a captured connection that wait for one that is missing. */
+#define WIRE_HELD_MAX (64u * 1024u * 1024u)
+
+/* Requests of one captured connection that wait for their response; clients send far fewer. */
+#define WIRE_OUTSTANDING_MAX 10000u
+
+/* Connections of one capture that are followed at a time. */
+#define WIRE_CONNECTIONS_MAX 100000u
+
 /* Input of a tool: a file of frames or the JSON of one message. Four of Kafka's largest requests.
  */
 #define WIRE_INPUT_MAX (400u * 1024u * 1024u)

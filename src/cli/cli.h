@@ -25,6 +25,25 @@ struct cli_option {
     const char *about;
 };
 
+/* The rows of a table of options: a flag, one with a value, one with a choice of values, the end.
+ */
+#define CLI_FLAG(name, letter, about)                                                              \
+    {                                                                                              \
+        name, letter, NULL, NULL, about                                                            \
+    }
+#define CLI_OPTION(name, letter, value, about)                                                     \
+    {                                                                                              \
+        name, letter, value, NULL, about                                                           \
+    }
+#define CLI_CHOICE(name, letter, value, choices, about)                                            \
+    {                                                                                              \
+        name, letter, value, choices, about                                                        \
+    }
+#define CLI_OPTIONS_END                                                                            \
+    {                                                                                              \
+        NULL, 0, NULL, NULL, NULL                                                                  \
+    }
+
 /* Options of one command, and words that are not options. */
 #define CLI_OPTIONS_MAX 32
 #define CLI_WORDS_MAX   64
@@ -36,7 +55,7 @@ struct cli_command {
     const char *name; /* "start", "wire show" */
     enum cli_group group;
     const char *summary;   /* One line of the screen, no full stop. */
-    const char *arguments; /* "MESSAGE [--version N]" */
+    const char *arguments; /* "MESSAGE [--version N]"; a line for each way to call it. */
     const char *about;     /* Paragraphs of `dohle help`, parted by an empty line; may be NULL. */
     const struct cli_option *options; /* Ends with a NULL name; NULL: none. */
     int words_min, words_max;

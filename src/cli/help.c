@@ -116,14 +116,32 @@ static void paragraphs(struct out *out, const char *text)
     }
 }
 
+/* One line for each way to call it; they are parted by line ends in `arguments`. */
+static void usage(struct out *out, const struct cli_command *command)
+{
+    char line[512];
+    const char *text = command->arguments;
+
+    do {
+        size_t size = strcspn(text, "\n");
+        assert(size < sizeof(line));
+        memcpy(line, text, size);
+        line[size] = '\0';
+        out_format(out, "%s dohle %s ",
+                   text == command->arguments ? "usage:" : "   or:", command->name);
+        out_wrapped(out, line, 11, SCREEN_COLUMNS);
+        out_trim(out);
+        out_char(out, '\n');
+        text += size + (text[size] == '\n');
+    } while (*text != '\0');
+}
+
 void cli_command_help(struct out *out, const struct cli_command *command)
 {
     out_format(out, "dohle %s: ", command->name);
     out_wrapped(out, command->summary, 4, SCREEN_COLUMNS);
-    out_format(out, "\n\nusage: dohle %s ", command->name);
-    out_wrapped(out, command->arguments, 11, SCREEN_COLUMNS);
-    out_trim(out);
-    out_char(out, '\n');
+    out_text(out, "\n\n");
+    usage(out, command);
     if (command->options != NULL) {
         out_char(out, '\n');
         for (const struct cli_option *option = command->options; option->name != NULL; option++)

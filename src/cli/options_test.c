@@ -8,10 +8,10 @@
 #include "cli/cli.h"
 
 static const struct cli_option options[] = {
-    {"version",   0, "N", NULL, "a number"},
-    {"format",        'f', "FORMAT", "tree|rows|hex", "a choice"},
-    {"verbose", 'v', NULL, NULL, "a flag"},
-    {NULL   },
+    CLI_OPTION("version", 0, "N", "a number"),
+    CLI_CHOICE("format", 'f', "FORMAT", "tree|rows|hex", "a choice"),
+    CLI_FLAG("verbose", 'v', "a flag"),
+    CLI_OPTIONS_END,
 };
 
 static const struct cli_command command = {.name = "test",

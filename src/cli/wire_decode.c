@@ -3,6 +3,7 @@
  * Bytes may be raw or hex digits (with blanks); frames may follow one another, as on a connection.
  */
 #include "base/limits.h"
+#include "cli/wire_pcap.h"
 #include "cli/wire_print.h"
 
 #include <string.h>
@@ -192,6 +193,21 @@ static enum cli_exit decode_frames(struct wire_printer *printer,
     return code;
 }
 
+static int decode_pcap(struct wire_printer *printer, const struct wanted *wanted)
+{
+    struct cli *cli = printer->cli;
+    long long port = 0;
+
+    if (wanted->api != NULL || wanted->record != NULL || cli->word_count > 0)
+        return cli_fail(cli, CLI_USAGE,
+                        "--pcap FILE is the whole input, and says itself what it holds");
+    if (cli_integer(cli, "port", (struct cli_range){1, UINT16_MAX}, &port) != CLI_OK)
+        return CLI_USAGE;
+    enum cli_exit code = wire_pcap(printer, cli_value(cli, "pcap"), (uint16_t)port);
+    if (code != CLI_OK) return (int)code;
+    return printer->damaged_count > 0 ? CLI_FAILED : CLI_OK;
+}
+
 static int run(struct cli *cli)
 {
     struct wanted wanted = {0};
@@ -203,6 +219,8 @@ static int run(struct cli *cli)
     printer.style = cli_has(cli, "json")      ? WIRE_PRINT_JSON
                     : cli_has(cli, "verbose") ? WIRE_PRINT_TREE
                                               : WIRE_PRINT_LINE;
+    if (cli_has(cli, "pcap")) return decode_pcap(&printer, &wanted);
+    if (cli_has(cli, "port")) return cli_fail(cli, CLI_USAGE, "--port needs --pcap");
     if (cli->word_count == 0) {
         cli_fail(cli, CLI_USAGE, "something is missing");
         cli_hint(cli, "usage: dohle %s %s", cli->command->name, cli->command->arguments);
@@ -221,26 +239,41 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-    {"request",                                                        0, "API", NULL, "The frames are requests of this API; others are an error."},
-    {"response",                                                           0, "API", NULL, "The frames are responses of this API, in the --version given."},
-    {"record",     0, "NAME", NULL, "The bytes are a record (TopicRecord), with its type and version."},
-    {"version",                                                       'V', "N", NULL, "Version of the request, response or record."},
-    {"verbose",                                                           'v', NULL, NULL, "Print each frame as an object tree."},
-    {"json", 'j', NULL, NULL, "Print each frame as one line of JSON."},
-    {NULL                                                        },
+    CLI_OPTION("request", 0, "API", "The frames are requests of this API; others are an error."),
+    CLI_OPTION("response",
+               0,
+               "API",
+               "The frames are responses of this API, in the --version given."),
+    CLI_OPTION("record",
+               0,
+               "NAME",
+               "The bytes are a record (TopicRecord), with its type and version."),
+    CLI_OPTION("version", 'V', "N", "Version of the request, response or record."),
+    CLI_OPTION("pcap",
+               'p',
+               "FILE",
+               "Decode a packet capture (pcap or pcapng); - for standard input."),
+    CLI_OPTION("port", 0, "N", "Only the connections of the capture that have this TCP port."),
+    CLI_FLAG("verbose", 'v', "Print each frame as an object tree."),
+    CLI_FLAG("json", 'j', "Print each frame as one line of JSON."),
+    CLI_OPTIONS_END,
 };
 
 const struct cli_command command_wire_decode = {
     .name = "wire decode",
     .group = CLI_LOOK,
     .summary = "frames or captures of the protocol as lines, trees or JSON",
-    .arguments =
-        "[--request API | --response API --version N | --record NAME] [-v | --json] HEX|FILE|-",
-    .about = "The input is hex digits, a file, or - for standard input; a file may hold hex digits "
-             "or raw bytes, and frames may follow one another as on a connection. A request says "
-             "itself what it is; for responses the API and the version must be given.\n\n"
-             "What is damaged is shown up to the damage; field and offset are told on standard "
-             "error, and the exit code is 1.",
+    .arguments = "[--request API | --response API --version N | --record NAME] [-v | --json] "
+                 "HEX|FILE|-\n--pcap FILE [--port N] [-v | --json]",
+    .about =
+        "The input is hex digits, a file, or - for standard input; a file may hold hex digits "
+        "or raw bytes, and frames may follow one another as on a connection. A request says "
+        "itself what it is; for responses the API and the version must be given.\n\n"
+        "A capture's TCP connections are put together again; responses are told by the request "
+        "with their correlation id, and say how long they took. Connections that speak TLS or "
+        "something else are counted and left out.\n\n"
+        "What is damaged is shown up to the damage; field and offset are told on standard "
+        "error, and the exit code is 1.",
     .options = options,
     .words_max = 1,
     .run = run,

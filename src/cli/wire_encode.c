@@ -73,12 +73,15 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-    {"version",                                           'V', "N", NULL, "Version of the message; the newest if not given."},
-    {"correlation",                                                'c', "N", NULL, "Correlation id of the header; the default is 0."},
-    {"client", 0, "ID", NULL, "Client id of a request's header; the default is empty."},
-    {"format",                                       'f', "FORMAT", "raw|hex",
-     "Raw bytes or hex digits; the default is hex on a terminal, else raw."},
-    {NULL                                               },
+    CLI_OPTION("version", 'V', "N", "Version of the message; the newest if not given."),
+    CLI_OPTION("correlation", 'c', "N", "Correlation id of the header; the default is 0."),
+    CLI_OPTION("client", 0, "ID", "Client id of a request's header; the default is empty."),
+    CLI_CHOICE("format",
+               'f',
+               "FORMAT",
+               "raw|hex",
+               "Raw bytes or hex digits; the default is hex on a terminal, else raw."),
+    CLI_OPTIONS_END,
 };
 
 const struct cli_command command_wire_encode = {

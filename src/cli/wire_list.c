@@ -159,8 +159,8 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-    {"format",  'f', "FORMAT", "table|tsv|json", "How to print it; the default is table."},
-    {NULL},
+    CLI_CHOICE("format", 'f', "FORMAT", "table|tsv|json", "How to print it; the default is table."),
+    CLI_OPTIONS_END,
 };
 
 const struct cli_command command_wire_list = {

@@ -32,9 +32,9 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-    {"version",                                             'V', "N", NULL, "Version of both messages; the newest if not given."},
-    {"format",                                                  'f', "FORMAT", "text|html", "How to print it; the default is text."},
-    {NULL},
+    CLI_OPTION("version", 'V', "N", "Version of both messages; the newest if not given."),
+    CLI_CHOICE("format", 'f', "FORMAT", "text|html", "How to print it; the default is text."),
+    CLI_OPTIONS_END,
 };
 
 const struct cli_command command_wire_page = {

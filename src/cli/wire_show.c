@@ -93,10 +93,13 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-    {"version",                                           'V', "N", NULL, "Version of the message; the newest if not given."},
-    {"format",                                                'f', "FORMAT", "tree|rows|hex|tsv|json|schema",
-     "How to print it; the default is tree."},
-    {NULL},
+    CLI_OPTION("version", 'V', "N", "Version of the message; the newest if not given."),
+    CLI_CHOICE("format",
+               'f',
+               "FORMAT",
+               "tree|rows|hex|tsv|json|schema",
+               "How to print it; the default is tree."),
+    CLI_OPTIONS_END,
 };
 
 const struct cli_command command_wire_show = {

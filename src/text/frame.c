@@ -185,6 +185,22 @@ enum frame_state frame_request_kind(struct view frame, struct frame_kind *out)
     return FRAME_KNOWN;
 }
 
+static void see_nothing(void *context, const struct wire_event *event)
+{
+}
+
+bool frame_is_whole(const struct frame_kind *kind, struct view frame)
+{
+    struct wire_visitor blind = {see_nothing, NULL};
+    struct reader in = reader_of(frame);
+
+    if (kind->header_version >= 0) {
+        if (reader_be32(&in) != frame.size - SIZE_BYTES) return false;
+        if (!wire_walk(&in, wire_form(header_of(kind), kind->header_version), &blind)) return false;
+    }
+    return wire_walk(&in, wire_form(kind->message, kind->version), &blind) && reader_left(&in) == 0;
+}
+
 bool frame_record_kind(const struct wire_message *message,
                        struct view bytes,
                        int16_t *version,

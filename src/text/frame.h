@@ -69,6 +69,9 @@ enum frame_state {
 /* What a request frame is, by its own words. */
 MUST_USE enum frame_state frame_request_kind(struct view frame, struct frame_kind *out);
 
+/* Can all of the frame be read as this, with nothing left over? Cost: O(bytes), no memory. */
+MUST_USE bool frame_is_whole(const struct frame_kind *kind, struct view frame);
+
 /* The nodes of the whole: root, Frame, header, body; all that can be read of it. What is damaged,
  * odd or left over is among the list's problems. */
 void frame_nodes(struct node_list *list, const struct frame_kind *kind, struct view frame);

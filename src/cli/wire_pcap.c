@@ -1,0 +1,288 @@
+/* wire_pcap.c - packets of a capture down to their TCP segments. See wire_pcap.h.
+ *
+ * Links: Ethernet (with VLAN tags), BSD loopback, raw IP, Linux cooked (v1, v2). IPv4 fragments
+ * are left out and counted; IPv6 extension headers are skipped. */
+#include "cli/wire_pcap.h"
+#include "base/bytes.h"
+#include "cli/wire_stream.h"
+
+#include <pcap/pcap.h>
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum {
+    ETHER_IPV4 = 0x0800,
+    ETHER_IPV6 = 0x86dd,
+    ETHER_VLAN = 0x8100,
+    ETHER_QINQ = 0x88a8,
+    IP_TCP = 6
+};
+
+struct capture {
+    struct wire_printer *printer;
+    struct streams streams;
+    enum cli_exit code;
+    uint64_t fragments;
+    uint16_t port;
+};
+
+/* ---- what is printed ------------------------------------------------------------------------- */
+
+static void put_endpoint(char *out, size_t size, const struct stream_endpoint *at)
+{
+    char address[INET6_ADDRSTRLEN];
+    inet_ntop(at->family, at->address, address, sizeof(address));
+    snprintf(out, size, at->family == AF_INET6 ? "[%s]:%u" : "%s:%u", address, at->port);
+}
+
+enum { NAME_BYTES = 192, PREFIX_BYTES = 256 };
+
+struct labels {
+    char from[64], to[64];
+    char time[40];
+};
+
+static void labels_of(struct labels *out, const struct stream_event *event)
+{
+    struct tm tm;
+    time_t seconds = (time_t)(event->time_us / 1000000);
+    put_endpoint(out->from, sizeof(out->from), event->from);
+    put_endpoint(out->to, sizeof(out->to), event->to);
+    gmtime_r(&seconds, &tm);
+    snprintf(out->time, sizeof(out->time), "%02d:%02d:%02d.%06d", tm.tm_hour, tm.tm_min, tm.tm_sec,
+             (int)(event->time_us % 1000000));
+}
+
+static bool print_frame(struct capture *capture,
+                        const struct stream_event *event,
+                        const struct labels *labels)
+{
+    char prefix[PREFIX_BYTES], json[400], name[NAME_BYTES], took[40] = "";
+
+    if (event->request_us >= 0)
+        snprintf(took, sizeof(took), "+%.3fms ",
+                 (double)(event->time_us - event->request_us) / 1000);
+    snprintf(prefix, sizeof(prefix), "%s %s > %s  %s", labels->time, labels->from, labels->to,
+             took);
+    snprintf(name, sizeof(name), "%s %s > %s", labels->time, labels->from, labels->to);
+    snprintf(json, sizeof(json), "\"time\":%" PRId64 ".%06d,\"from\":\"%s\",\"to\":\"%s\",",
+             event->time_us / 1000000, (int)(event->time_us % 1000000), labels->from, labels->to);
+    struct wire_printed printed = {event->frame_kind, event->frame, prefix, json, name};
+    if (event->kind == STREAM_RESPONSE && event->frame_kind == NULL) {
+        wire_print_damage(
+            capture->printer, name,
+            "%u bytes are a response whose request is not in the capture or not known",
+            event->frame.size);
+        return true;
+    }
+    capture->code = wire_print(capture->printer, &printed);
+    return capture->code == CLI_OK;
+}
+
+static bool visit(void *context, const struct stream_event *event)
+{
+    struct capture *capture = context;
+    struct labels labels;
+    char name[NAME_BYTES];
+
+    labels_of(&labels, event);
+    snprintf(name, sizeof(name), "%s %s > %s", labels.time, labels.from, labels.to);
+    switch (event->kind) {
+    case STREAM_REQUEST:
+    case STREAM_RESPONSE: return print_frame(capture, event, &labels);
+    case STREAM_TOKEN:
+        if (capture->printer->style != WIRE_PRINT_JSON)
+            out_format(&capture->printer->cli->out, "%s  SASL token  %u bytes\n", name,
+                       event->frame.size);
+        return true;
+    case STREAM_LOST: wire_print_damage(capture->printer, name, "%s", event->text); return true;
+    case STREAM_ENCRYPTED:
+        fprintf(capture->printer->cli->errors, "%s: speaks TLS and cannot be shown\n", name);
+        return true;
+    }
+    return true;
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+/* One TCP segment; `in` holds it whole or as far as it was captured. */
+static void take_tcp(struct capture *capture, struct reader *in, struct stream_segment *s)
+{
+    s->from.port = reader_be16(in);
+    s->to.port = reader_be16(in);
+    s->sequence = reader_be32(in);
+    s->acknowledged = reader_be32(in);
+    uint8_t words = reader_u8(in) >> 4;
+    uint8_t flags = reader_u8(in);
+    (void)reader_take(in, 6); /* Window, checksum, urgent pointer. */
+    if (words > 5) (void)reader_take(in, 4u * (words - 5u));
+    if (in->fault != READER_OK || words < 5) return;
+    if (capture->port != 0 && s->from.port != capture->port && s->to.port != capture->port) return;
+    s->fin = (flags & 1) != 0;
+    s->syn = (flags & 2) != 0;
+    s->rst = (flags & 4) != 0;
+    s->ack = (flags & 16) != 0;
+    s->data = view_of(in->at, (uint32_t)reader_left(in));
+    if (!streams_take(&capture->streams, s) && capture->streams.failed)
+        capture->code = (enum cli_exit)cli_fail(capture->printer->cli, CLI_FAILED, "out of memory");
+}
+
+/* Leave `size` bytes in `in`, if there are more: what follows a packet is padding. */
+static void cut(struct reader *in, size_t size)
+{
+    if (in->fault == READER_OK && size < reader_left(in)) in->end = in->at + size;
+}
+
+static void take_ipv4(struct capture *capture, struct reader *in, struct stream_segment *s)
+{
+    const uint8_t *head = reader_take(in, 20);
+    if (head == NULL || head[0] >> 4 != 4) return;
+    size_t head_bytes = 4u * (head[0] & 15u), total = load_be16(head + 2);
+    uint16_t fragment = load_be16(head + 6);
+    if (head_bytes < 20 || head[9] != IP_TCP) return;
+    if ((fragment & 0x3fff) != 0) {
+        capture->fragments++;
+        return;
+    }
+    (void)reader_take(in, head_bytes - 20);
+    /* Total length 0: the sender's card was to cut it. */
+    if (total >= head_bytes) cut(in, total - head_bytes);
+    memcpy(s->from.address, head + 12, 4);
+    memcpy(s->to.address, head + 16, 4);
+    s->from.family = s->to.family = AF_INET;
+    take_tcp(capture, in, s);
+}
+
+static void take_ipv6(struct capture *capture, struct reader *in, struct stream_segment *s)
+{
+    const uint8_t *head = reader_take(in, 40);
+    if (head == NULL || head[0] >> 4 != 6) return;
+    uint16_t payload = load_be16(head + 4);
+    uint8_t next = head[6];
+    if (payload > 0) cut(in, payload);
+    memcpy(s->from.address, head + 8, 16);
+    memcpy(s->to.address, head + 24, 16);
+    s->from.family = s->to.family = AF_INET6;
+    /* Hop-by-hop, routing and destination options have their length; a fragment is left out. */
+    while (next == 0 || next == 43 || next == 60) {
+        const uint8_t *extension = reader_take(in, 8);
+        if (extension == NULL) return;
+        next = extension[0];
+        (void)reader_take(in, 8u * extension[1]);
+    }
+    if (next == 44) capture->fragments++;
+    if (next == IP_TCP) take_tcp(capture, in, s);
+}
+
+static void take_ip(struct capture *capture, struct reader *in, int64_t time_us)
+{
+    struct stream_segment segment = {.time_us = time_us};
+    if (reader_left(in) == 0) return;
+    if (in->at[0] >> 4 == 4) {
+        take_ipv4(capture, in, &segment);
+    } else {
+        take_ipv6(capture, in, &segment);
+    }
+}
+
+/* Step over the link's header. False: no IP packet. */
+static bool skip_link(struct reader *in, int link)
+{
+    uint16_t type = ETHER_IPV4;
+
+    switch (link) {
+    case DLT_EN10MB:
+        (void)reader_take(in, 12);
+        type = reader_be16(in);
+        while (type == ETHER_VLAN || type == ETHER_QINQ) {
+            (void)reader_be16(in);
+            type = reader_be16(in);
+        }
+        break;
+    case DLT_LINUX_SLL:
+        (void)reader_take(in, 14);
+        type = reader_be16(in);
+        break;
+    case DLT_LINUX_SLL2:
+        type = reader_be16(in);
+        (void)reader_take(in, 18);
+        break;
+    case DLT_NULL:
+    case DLT_LOOP: (void)reader_take(in, 4); break;
+    case DLT_RAW:
+    case DLT_IPV4:
+    case DLT_IPV6: break;
+    default: return false;
+    }
+    return in->fault == READER_OK && (type == ETHER_IPV4 || type == ETHER_IPV6);
+}
+
+static bool is_known_link(int link)
+{
+    static const int links[] = {DLT_EN10MB, DLT_LINUX_SLL, DLT_LINUX_SLL2, DLT_NULL,
+                                DLT_LOOP,   DLT_RAW,       DLT_IPV4,       DLT_IPV6};
+    for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+        if (links[i] == link) return true;
+    return false;
+}
+
+static void take_packets(struct capture *capture, pcap_t *pcap, const char *path)
+{
+    struct pcap_pkthdr *header;
+    const u_char *bytes;
+    int link = pcap_datalink(pcap);
+    int got;
+
+    while ((got = pcap_next_ex(pcap, &header, &bytes)) == 1 && !capture->streams.stopped) {
+        struct reader in = reader_of(view_of(bytes, header->caplen));
+        int64_t time_us = (int64_t)header->ts.tv_sec * 1000000 + header->ts.tv_usec;
+        if (skip_link(&in, link)) take_ip(capture, &in, time_us);
+    }
+    if (got == PCAP_ERROR)
+        wire_print_damage(capture->printer, path, "the capture ends in the middle: %s",
+                          pcap_geterr(pcap));
+}
+
+static void summary(const struct capture *capture)
+{
+    const struct streams *streams = &capture->streams;
+    FILE *errors = capture->printer->cli->errors;
+
+    fprintf(errors, "%" PRIu64 " frames on %" PRIu64 " connections", capture->printer->frame_count,
+            streams->connection_count);
+    if (streams->encrypted_count > 0)
+        fprintf(errors, ", %" PRIu64 " speak TLS", streams->encrypted_count);
+    if (streams->foreign_count > 0)
+        fprintf(errors, ", %" PRIu64 " speak something else", streams->foreign_count);
+    if (capture->fragments > 0)
+        fprintf(errors, ", %" PRIu64 " IP fragments left out", capture->fragments);
+    fprintf(errors, "; %" PRIu64 " damaged\n", capture->printer->damaged_count);
+}
+
+enum cli_exit wire_pcap(struct wire_printer *printer, const char *path, uint16_t port)
+{
+    struct capture capture = {.printer = printer, .port = port};
+    char error[PCAP_ERRBUF_SIZE] = "";
+
+    pcap_t *pcap = pcap_open_offline(path, error);
+    if (pcap == NULL)
+        return (enum cli_exit)cli_fail(printer->cli, CLI_FAILED, "could not read \"%s\": %s", path,
+                                       error);
+    if (!is_known_link(pcap_datalink(pcap))) {
+        const char *link = pcap_datalink_val_to_name(pcap_datalink(pcap));
+        cli_fail(printer->cli, CLI_FAILED,
+                 "\"%s\" was captured on a link of type %s, which is not known here", path,
+                 link == NULL ? "?" : link);
+        pcap_close(pcap);
+        return CLI_FAILED;
+    }
+    streams_init(&capture.streams, printer->cli->mem, visit, &capture);
+    take_packets(&capture, pcap, path);
+    streams_end(&capture.streams);
+    pcap_close(pcap);
+    if (capture.code == CLI_OK) summary(&capture);
+    return capture.code;
+}
