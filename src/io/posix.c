@@ -407,6 +407,16 @@ const struct io_backend posix_backend = {
     .close_stream = posix_close_stream,
 };
 
+/* sendfile to a connection that is gone raises SIGPIPE (it knows no MSG_NOSIGNAL), a write beyond
+ * RLIMIT_FSIZE SIGXFSZ; both end the process unless somebody wants them. As answers they do. */
+static void ignore_unless_wanted(int number)
+{
+    struct sigaction now;
+    if (sigaction(number, NULL, &now) != 0 || now.sa_handler != SIG_DFL) return;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(number, &ignore, NULL);
+}
+
 struct io *posix_new(struct mem *mem)
 {
     static const enum posix_watched wake_mark = POSIX_WAKE;
@@ -428,6 +438,8 @@ struct io *posix_new(struct mem *mem)
         errno = reason;
         return NULL;
     }
+    ignore_unless_wanted(SIGPIPE);
+    ignore_unless_wanted(SIGXFSZ);
     list_init(&p->submitted);
     list_init(&p->done);
     list_init(&p->graves);

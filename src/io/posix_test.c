@@ -176,7 +176,6 @@ static void test_failing_neighbours(void **state)
     struct rlimit before, small;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     small = (struct rlimit){2500, before.rlim_max};
-    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     struct waited ops[4];
     struct iovec iov = {bytes, sizeof(bytes)};
@@ -186,7 +185,6 @@ static void test_failing_neighbours(void **state)
     }
     wait_for(rig, &ops[3]);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    (void)signal(SIGXFSZ, handler);
     int64_t expected[] = {1000, 1000, -EFBIG, -EFBIG};
     for (int i = 0; i < 4; i++)
         assert_int_equal(ops[i].op.result, expected[i]);
@@ -339,6 +337,50 @@ static void note_end(void *context, struct io_stream *stream, int ready)
     }
 }
 
+struct taken {
+    struct rig *rig;
+    struct io_stream *stream;
+};
+
+static void take(void *context, struct io_stream *stream, const struct io_address *peer)
+{
+    ((struct taken *)context)->stream = stream;
+}
+
+/* Bytes and file ranges for a peer that is gone: an answer, not a signal that ends the process. */
+static void test_peer_gone(void **state)
+{
+    struct rig *rig = *state;
+    static const struct io_accept_events events = {take};
+    struct taken taken = {.rig = rig};
+    struct io_address address = {.host = "127.0.0.1"}, bound;
+    struct io_listener *listener;
+    struct io_stream *client;
+    struct io_file *file = create(rig, "range");
+    assert_int_equal(io_disk_write(rig->io, file, "range", 5, 0), 5);
+    for (int with_file = 0; with_file < 2; with_file++) {
+        assert_int_equal(io_listen(rig->io, &address, &events, &taken, &listener, &bound), 0);
+        assert_int_equal(io_connect(rig->io, &bound, &client), 0);
+        taken.stream = NULL;
+        for (int i = 0; i < 100 && taken.stream == NULL; i++)
+            io_turn(rig->io, io_now_us(rig->io) / 1000 + 100);
+        assert_non_null(taken.stream);
+        io_stream_close(rig->io, client);
+        io_turn(rig->io, 0);
+        int64_t sent = 0;
+        for (int i = 0; i < 100 && sent >= 0; i++)
+            sent = with_file
+                       ? io_stream_send_file(rig->io, taken.stream, file, 0, 5)
+                       : io_stream_send(rig->io, taken.stream, &(struct iovec){"x", 1}, 1, false);
+        assert_true(sent == -EPIPE || sent == -ECONNRESET);
+        io_stream_close(rig->io, taken.stream);
+        io_unlisten(rig->io, listener);
+        io_turn(rig->io, 0);
+    }
+    io_disk_close(rig->io, file);
+    assert_int_equal(io_disk_unlink(rig->io, path_of(rig, "range")), 0);
+}
+
 static void test_refused(void **state)
 {
     struct rig *rig = *state;
@@ -371,6 +413,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_wake, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_free_waits, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_no_descriptors, rig_open, rig_close),
+        cmocka_unit_test_setup_teardown(test_peer_gone, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_refused, rig_open, rig_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

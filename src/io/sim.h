@@ -41,6 +41,7 @@ struct sim_options {
     uint32_t disk_stall_per_million; /* Operations that take up to two seconds [0]. */
     uint32_t net_stall_per_million;  /* Pieces that take up to two seconds [0]. */
     uint32_t net_reset_per_million;  /* Pieces in whose place the connection breaks [0]. */
+    uint32_t net_sever_per_million;  /* Pieces from which on the connection is half open [0]. */
     uint32_t cache_miss_percent;     /* Of io_disk_read_cached [25]; over 100: never. */
     uint32_t break_after_ms; /* Silence after which a sender gives a connection up [15000]. */
     uint64_t disk_bytes;     /* Space of a node's disk [1 GiB]. */
@@ -187,3 +188,7 @@ void sim_link(struct sim_node *from, struct sim_node *to, bool up);
 
 /* Break one connection of the node, the seed says which. False: it has none. */
 bool sim_node_reset_stream(struct sim_node *node);
+
+/* Cut one connection half open, the seed says which: nothing arrives any more either way, and
+ * nobody is told; who sends gives it up after `break_after_ms`. False: it has none. */
+bool sim_node_sever_stream(struct sim_node *node);

@@ -119,6 +119,9 @@ struct io *sim_node_start(struct sim_node *node)
     if (list_empty(&node->shards)) {
         node->incarnation++;
         node->shards_started = 0;
+        if (node->off) /* A monotonic clock begins anew with the machine. */
+            node->clock_ms = 1000 + (int64_t)sim_draw_below(node, SIM_SITE_CLOCK, 1000) -
+                             node->world->now_us / 1000;
         node->off = false;
     }
     struct sim_shard *shard = sim_heap(sizeof(*shard));

@@ -51,6 +51,7 @@ struct connection {
     struct io_stream end[2];
     struct pipe pipe[2];
     uint32_t packets; /* Under way. */
+    bool severed;     /* Nothing arrives any more. */
 };
 
 enum packet_kind {
@@ -258,7 +259,7 @@ void sim_packet_arrives(struct sim_world *world, struct sim_packet *packet)
     struct sim_node *from = connection->node[!packet->to], *to = connection->node[packet->to];
     assert(connection->packets > 0);
     connection->packets--;
-    bool cut = (world->cut[from->id] & 1u << to->id) != 0;
+    bool cut = connection->severed || (world->cut[from->id] & 1u << to->id) != 0;
     bool arrived = !cut && !to->off && arrive(packet);
     sim_note(to, &(struct sim_trace){.kind = packet_name(packet->kind),
                                      .name = from->name,
@@ -489,7 +490,10 @@ static void dispatch(struct sim_node *node, struct io_stream *stream, uint64_t f
     struct connection *connection = stream->connection;
     uint64_t end = connection->pipe[stream->side].sent;
     uint64_t pieces = 1 + sim_draw_below(node, SIM_SITE_SPLIT, PIECES_MAX);
-    uint32_t chance = node->world->options.net_reset_per_million;
+    const struct sim_options *options = &node->world->options;
+    uint32_t chance = options->net_reset_per_million;
+    if (sim_draw_below(node, SIM_SITE_NET_SEVER, 1000000) < options->net_sever_per_million)
+        connection->severed = true;
     for (uint64_t at = from; at < end; pieces--) {
         if (sim_draw_below(node, SIM_SITE_NET_RESET, 1000000) < chance) {
             send_packet(connection, PACKET_RESET, !stream->side, 0);
@@ -571,7 +575,8 @@ void sim_close_stream(struct io *io, struct io_stream *stream)
     close_end(stream, shard->node->crashed);
 }
 
-bool sim_node_reset_stream(struct sim_node *node)
+/* One of the node's open streams, or NULL. */
+static struct io_stream *drawn_stream(struct sim_node *node, enum sim_site site)
 {
     struct io_stream *chosen = NULL;
     uint64_t count = 0;
@@ -580,12 +585,28 @@ bool sim_node_reset_stream(struct sim_node *node)
         list_foreach (at, &shard->streams) {
             struct io_stream *stream = container_of(at, struct io_stream, link);
             if (stream->state != END_OPEN) continue;
-            if (sim_draw_below(node, SIM_SITE_NET_RESET, ++count) == 0) chosen = stream;
+            if (sim_draw_below(node, site, ++count) == 0) chosen = stream;
         }
     }
+    return chosen;
+}
+
+bool sim_node_reset_stream(struct sim_node *node)
+{
+    struct io_stream *chosen = drawn_stream(node, SIM_SITE_NET_RESET);
     if (chosen == NULL) return false;
     send_packet(chosen->connection, PACKET_RESET, !chosen->side, 0);
     break_end(chosen, -ECONNRESET);
+    return true;
+}
+
+bool sim_node_sever_stream(struct sim_node *node)
+{
+    struct io_stream *chosen = drawn_stream(node, SIM_SITE_NET_SEVER);
+    if (chosen == NULL) return false;
+    chosen->connection->severed = true;
+    sim_note(node, &(struct sim_trace){
+                       .kind = "sever", .name = "", .offset = chosen->connection->number});
     return true;
 }
 
