@@ -381,8 +381,6 @@ struct node *node_close(struct node *node)
     }
     if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
     fetch_sessions_free(&node->sessions);
-    if (node->image != NULL && node->image_watch.changed != NULL)
-        image_watch_remove(node->image, &node->image_watch);
     image_free(node->image);
     return mem_put(node->mem, node, sizeof(*node));
 }

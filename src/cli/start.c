@@ -179,6 +179,9 @@ static enum cli_exit open_console(struct start *start)
         .socket_path = path,
     };
     int result = console_start(&options, &start->console);
+    if (result == 0 && console_address(start->console)[0] != '\0')
+        say(&start->say, SAY_INFO, "start", "health and metrics on http://%s",
+            console_address(start->console));
     if (result == 0) return CLI_OK;
     return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no HTTP listener on %s: %s",
                                    options.address, strerror(-result));
@@ -206,10 +209,8 @@ static void put_ready(struct start *start)
     node_address(start->node, &address);
     out_text(out, "dohle is ready: ");
     put_addresses(start, &address);
-    out_format(out, ", node %d, data in %s", start->settings.node_id, start->settings.log_dirs[0]);
-    if (console_address(start->console)[0] != '\0')
-        out_format(out, ", http on %s", console_address(start->console));
-    out_format(out, ", %.1f ms after exec\n", ready_ms(start));
+    out_format(out, ", node %d, in %s", start->settings.node_id, start->settings.log_dirs[0]);
+    out_format(out, ", %.1f ms\n", ready_ms(start));
 }
 
 static void put_ends(struct out *out, const struct start_test *test)
