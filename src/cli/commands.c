@@ -4,6 +4,7 @@
 
 extern const struct cli_command command_config_explain;
 extern const struct cli_command command_config_list;
+extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
 extern const struct cli_command command_ready;
 extern const struct cli_command command_start;
@@ -16,9 +17,10 @@ extern const struct cli_command command_wire_show;
 extern const struct cli_command command_wire_site;
 
 const struct cli_command *const cli_commands[] = {
-    &command_start,       &command_ready,       &command_config_list, &command_config_explain,
-    &command_log_dump,    &command_wire_list,   &command_wire_show,   &command_wire_page,
-    &command_wire_decode, &command_wire_encode, &command_wire_diff,   &command_wire_site,
+    &command_start,     &command_ready,       &command_config_list, &command_config_explain,
+    &command_log_check, &command_log_dump,    &command_wire_list,   &command_wire_show,
+    &command_wire_page, &command_wire_decode, &command_wire_encode, &command_wire_diff,
+    &command_wire_site,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 

@@ -61,6 +61,25 @@ static int kind_of(const char *name)
     return -1;
 }
 
+bool dump_is_known(const char *name)
+{
+    return kind_of(name) >= 0;
+}
+
+void dump_summary(struct dump *dump)
+{
+    struct out *out = dump->out;
+    if (dump->json) {
+        out_format(out, "{\"type\":\"summary\",\"partitions\":%u,\"files\":%u,\"problems\":%u}\n",
+                   dump->partitions, dump->files, dump->problems);
+        return;
+    }
+    if (dump->partitions > 0)
+        out_format(out, "%u partition%s, ", dump->partitions, dump->partitions == 1 ? "" : "s");
+    out_format(out, "%u file%s, %u problem%s\n", dump->files, dump->files == 1 ? "" : "s",
+               dump->problems, dump->problems == 1 ? "" : "s");
+}
+
 static void print_head(struct dump *dump, const struct dump_file *file, const char *what)
 {
     if (dump->quiet) return;
@@ -180,9 +199,7 @@ static int run(struct cli *cli)
     for (int i = 0; i < cli->word_count; i++)
         dump_entry(&dump, cli->words[i], 0);
     compress_work_free(&dump.work);
-    if (dump.quiet && !dump.json)
-        out_format(dump.out, "%u file%s, %u problem%s\n", dump.files, dump.files == 1 ? "" : "s",
-                   dump.problems, dump.problems == 1 ? "" : "s");
+    if (dump.quiet) dump_summary(&dump);
     return dump.problems == 0 ? CLI_OK : CLI_FAILED;
 }
 

@@ -19,6 +19,7 @@ struct dump {
     bool quiet;        /* Only problems: --verify and `log check`. */
     int64_t offset_min, offset_max;
     uint32_t value_limit; /* Bytes of a key or value that are shown as text; 0: all. */
+    uint32_t partitions;  /* Of `log check`. */
     uint32_t files;
     uint32_t problems;
     bool first;        /* Of the line being printed: nothing is on it yet. */
@@ -73,7 +74,13 @@ MUST_USE bool dump_flush(struct dump *dump);
 /* ---- the kinds of files
  * -------------------------------------------------------------------------- */
 
-/* Print, and check, one file by its name. */
+/* Is this the name of a file of one of the kinds below? */
+bool dump_is_known(const char *name);
+
+/* "20 partitions, 154 files, 0 problems" */
+void dump_summary(struct dump *dump);
+
+/* Print, and check, one file by its name, which is known. */
 void dump_one(struct dump *dump, struct dump_file *file);
 
 void dump_segment(struct dump *dump, struct dump_file *file);      /* .log, .checkpoint */

@@ -14,7 +14,7 @@ struct segment_walk {
     struct view batch;
     uint32_t position;
     int64_t last_offset; /* Of the batch before; -1: none. */
-    int64_t last_record; /* Of the record before. */
+    int64_t last_record; /* Of the record before, in the same batch. */
     bool stopped;
 };
 
@@ -196,6 +196,7 @@ static void take_batch(struct segment_walk *walk)
     if (wanted && !dump->quiet) print_batch(walk, fault != RECORD_CRC);
     check_batch(walk, fault);
     if (fault != RECORD_OK || (!wanted && !dump->quiet)) return;
+    walk->last_record = -1;
     walk_records(walk);
 }
 
