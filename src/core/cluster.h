@@ -13,6 +13,10 @@
  *     }
  *     park the reply until the high watermark passes the assigned end as it is now.
  *
+ * Nothing in a reply points into the image, which changes before the reply is sent; the records
+ * may, so they are encoded before they are applied. cluster_list_reassignments() alone answers at
+ * once.
+ *
  * Also a reply without records waits for what was appended before it: that is how a lost quorum
  * shows. Reads (describe, list) are asked of a follower's image instead. A step that is asked while
  * the controller is not active answers NOT_CONTROLLER.

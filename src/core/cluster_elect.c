@@ -120,12 +120,12 @@ static enum step_result elect_all(struct cluster *cluster,
     const struct image_object *object = NULL;
     while ((object = image_next(cluster->image, IMAGE_TOPIC, object)) != NULL) {
         struct elect_leaders_request_topic_partitions in = {
-            .topic = ((const struct image_topic *)object)->name,
+            .topic = arena_copy(step->arena, ((const struct image_topic *)object)->name),
             .partitions = {.count = -1},
         };
         struct elect_leaders_response_replica_election_result *item =
             &out->replica_election_results.items[out->replica_election_results.count];
-        if (!elect_topic(cluster, step, &in, type, item)) return STEP_E_MEMORY;
+        if (in.topic.null || !elect_topic(cluster, step, &in, type, item)) return STEP_E_MEMORY;
         if (item->partition_result.count > 0) out->replica_election_results.count++;
     }
     return STEP_DONE;

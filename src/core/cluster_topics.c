@@ -227,7 +227,7 @@ static void creation_answer_configs(struct creation *creation)
         struct create_topics_response_creatable_topic_configs *item =
             &out->configs.items[out->configs.count++];
         item->name = name;
-        item->value = cluster_config_text(&value, step->arena);
+        item->value = arena_copy(step->arena, cluster_config_text(&value, step->arena));
         item->config_source = (int8_t)value.source;
         for (uint32_t j = 0; j < creation->config_count; j++) {
             if (!view_equal(creation->configs[j].name, name)) continue;
@@ -376,7 +376,7 @@ static void deletion_run(struct deletion *deletion)
         deletion_fail(deletion, KAFKA_UNKNOWN_TOPIC_OR_PARTITION, VIEW_NULL);
         return;
     }
-    deletion->out->name = topic->name;
+    deletion->out->name = arena_copy(step->arena, topic->name); /* The topic goes first. */
     if (!cluster_allows(step, CLUSTER_OP_DELETE, CLUSTER_ON_TOPIC, name)) {
         deletion_fail(deletion, KAFKA_TOPIC_AUTHORIZATION_FAILED, VIEW_NULL);
         return;

@@ -20,9 +20,9 @@ struct placement_rack {
 struct placement {
     struct placement_rack *racks;
     uint32_t rack_count;
-    uint32_t first_rack; /* Of the next partition. */
+    uint32_t widest; /* Brokers of the largest rack. */
     uint32_t factor;
-    bool begun; /* A partition was placed: rings move on. */
+    uint32_t placed; /* Partitions so far. */
 };
 
 static int32_t placement_deal(struct placement_ring *ring)
@@ -31,10 +31,25 @@ static int32_t placement_deal(struct placement_ring *ring)
     return ring->ids[(ring->start + ring->dealt++) % ring->count];
 }
 
-static void placement_turn(struct placement_ring *ring)
+static void placement_turn(struct placement_ring *ring, uint32_t by)
 {
     ring->dealt = 0;
-    if (ring->count > 0) ring->start = (ring->start + 1) % ring->count;
+    if (ring->count > 0) ring->start = (ring->start + by) % ring->count;
+}
+
+/* Get ready for the next partition: where its racks begin is returned. */
+static uint32_t placement_begin(struct placement *placement)
+{
+    uint32_t racks = placement->rack_count;
+    uint32_t at = placement->placed++;
+    bool round = at > 0 && at % racks == 0;
+    bool cycle = at > 0 && at % (racks * placement->widest) == 0;
+    for (uint32_t i = 0; i < racks; i++) {
+        uint32_t by = (round ? 1 : 0) + (cycle ? i : 0);
+        placement_turn(&placement->racks[i].unfenced, by);
+        placement_turn(&placement->racks[i].fenced, by);
+    }
+    return at % racks;
 }
 
 static struct placement_rack *placement_rack(struct placement *placement, struct view name)
@@ -69,6 +84,7 @@ static bool placement_fill(struct placement *placement,
         rack->unfenced.ids = step_get(step, (rack->unfenced.count + 1) * sizeof(int32_t));
         rack->fenced.ids = step_get(step, (rack->fenced.count + 1) * sizeof(int32_t));
         if (rack->unfenced.ids == NULL || rack->fenced.ids == NULL) return false;
+        placement->widest = MAX(placement->widest, rack->unfenced.count + rack->fenced.count);
         rack->unfenced.count = rack->fenced.count = 0;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -122,14 +138,10 @@ enum placement_fault placement_new(struct step *step,
 void placement_next(struct placement *placement, int32_t *replicas)
 {
     uint32_t racks = placement->rack_count;
-    for (uint32_t i = 0; placement->begun && i < racks; i++) {
-        placement_turn(&placement->racks[i].unfenced);
-        placement_turn(&placement->racks[i].fenced);
-    }
-    placement->begun = true;
+    uint32_t first = placement_begin(placement);
 
     /* The first replica: the first rack from here that has an unfenced broker. */
-    uint32_t lead = placement->first_rack;
+    uint32_t lead = first;
     uint32_t placed = 0;
     while (placed == 0) {
         int32_t id = placement_deal(&placement->racks[lead].unfenced);
@@ -139,7 +151,7 @@ void placement_next(struct placement *placement, int32_t *replicas)
             lead = (lead + 1) % racks;
     }
     /* Then one from each rack in turn; the leader's has had its first turn. */
-    uint32_t at = placement->first_rack;
+    uint32_t at = first;
     bool lead_due = true;
     while (placed < placement->factor) {
         if (at == lead && lead_due) {
@@ -151,5 +163,4 @@ void placement_next(struct placement *placement, int32_t *replicas)
         }
         at = (at + 1) % racks;
     }
-    placement->first_rack = (placement->first_rack + 1) % racks;
 }

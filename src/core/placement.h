@@ -1,9 +1,8 @@
 /* placement.h - where the replicas of new partitions go: striped over racks and brokers.
  *
- * Racks take turns, and in a rack its brokers do; each partition begins one rack and one broker
- * further than the one before, from a random start. So leaders and replicas are even, and a
- * partition's replicas lie in as many racks as there are. Fenced brokers are used only where a rack
- * has no others left, and never first. Pure; all memory is the arena's. */
+ * Racks take turns, and in a rack its brokers do, from a random start. So leaders and replicas are
+ * even, and a partition's replicas lie in as many racks as there are. Fenced brokers are used only
+ * where a rack has no others left, and never first. Pure; all memory is the arena's. */
 #pragma once
 
 #include "base/arena.h"
