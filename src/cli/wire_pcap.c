@@ -4,6 +4,7 @@
  * are left out and counted; IPv6 extension headers are skipped. */
 #include "cli/wire_pcap.h"
 #include "base/bytes.h"
+#include "cli/load.h"
 #include "cli/wire_stream.h"
 
 #include <pcap/pcap.h>
@@ -21,7 +22,18 @@ enum {
     IP_TCP = 6
 };
 
+/* What is used of libpcap, loaded by the first capture. */
+struct pcap_library {
+    __typeof__(&pcap_open_offline) open;
+    __typeof__(&pcap_close) close;
+    __typeof__(&pcap_datalink) link;
+    __typeof__(&pcap_datalink_val_to_name) link_name;
+    __typeof__(&pcap_next_ex) next;
+    __typeof__(&pcap_geterr) error;
+};
+
 struct capture {
+    struct pcap_library library;
     struct wire_printer *printer;
     struct streams streams;
     enum cli_exit code;
@@ -233,17 +245,17 @@ static void take_packets(struct capture *capture, pcap_t *pcap, const char *path
 {
     struct pcap_pkthdr *header;
     const u_char *bytes;
-    int link = pcap_datalink(pcap);
+    int link = capture->library.link(pcap);
     int got;
 
-    while ((got = pcap_next_ex(pcap, &header, &bytes)) == 1 && !capture->streams.stopped) {
+    while ((got = capture->library.next(pcap, &header, &bytes)) == 1 && !capture->streams.stopped) {
         struct reader in = reader_of(view_of(bytes, header->caplen));
         int64_t time_us = (int64_t)header->ts.tv_sec * 1000000 + header->ts.tv_usec;
         if (skip_link(&in, link)) take_ip(capture, &in, time_us);
     }
     if (got == PCAP_ERROR)
         wire_print_damage(capture->printer, path, "the capture ends in the middle: %s",
-                          pcap_geterr(pcap));
+                          capture->library.error(pcap));
 }
 
 static void summary(const struct capture *capture)
@@ -262,27 +274,44 @@ static void summary(const struct capture *capture)
     fprintf(errors, "; %" PRIu64 " damaged\n", capture->printer->damaged_count);
 }
 
+static enum cli_exit load_pcap(struct cli *cli, struct pcap_library *library)
+{
+    static const char *const names[] = {"libpcap.so.0.8", "libpcap.so.1", "libpcap.so", NULL};
+    const struct load_symbol symbols[] = {
+        {"pcap_open_offline",         &library->open     },
+        {"pcap_close",                &library->close    },
+        {"pcap_datalink",             &library->link     },
+        {"pcap_datalink_val_to_name", &library->link_name},
+        {"pcap_next_ex",              &library->next     },
+        {"pcap_geterr",               &library->error    },
+    };
+    return load_library(cli, names, "libpcap0.8", symbols, ARRAY_SIZE(symbols));
+}
+
 enum cli_exit wire_pcap(struct wire_printer *printer, const char *path, uint16_t port)
 {
     struct capture capture = {.printer = printer, .port = port};
     char error[PCAP_ERRBUF_SIZE] = "";
 
-    pcap_t *pcap = pcap_open_offline(path, error);
+    struct pcap_library *library = &capture.library;
+    enum cli_exit loaded = load_pcap(printer->cli, library);
+    if (loaded != CLI_OK) return loaded;
+    pcap_t *pcap = library->open(path, error);
     if (pcap == NULL)
         return (enum cli_exit)cli_fail(printer->cli, CLI_FAILED, "could not read \"%s\": %s", path,
                                        error);
-    if (!is_known_link(pcap_datalink(pcap))) {
-        const char *link = pcap_datalink_val_to_name(pcap_datalink(pcap));
+    if (!is_known_link(library->link(pcap))) {
+        const char *link = library->link_name(library->link(pcap));
         cli_fail(printer->cli, CLI_FAILED,
                  "\"%s\" was captured on a link of type %s, which is not known here", path,
                  link == NULL ? "?" : link);
-        pcap_close(pcap);
+        library->close(pcap);
         return CLI_FAILED;
     }
     streams_init(&capture.streams, printer->cli->mem, visit, &capture);
     take_packets(&capture, pcap, path);
     streams_end(&capture.streams);
-    pcap_close(pcap);
+    library->close(pcap);
     if (capture.code == CLI_OK) summary(&capture);
     return capture.code;
 }
