@@ -13,6 +13,7 @@
 struct change {
     struct log_work work;
     int64_t offset;
+    int64_t recovery_point; /* Told before anything is cut. */
     bool restart;
     struct look_index index; /* Of the segment that will be the last. */
     bool has_index;          /* It is in memory: copied before the job. */
@@ -103,10 +104,13 @@ static int change_run_files(struct change *change, struct io *io, struct scan *s
     struct log *log = change->work.log;
     int error =
         disk_replace(io, log->directory->path, CHECKPOINT_RECOVERY, sink_view(&change->recovery));
-    for (uint32_t i = change->base_count; i > change->keep && error == 0; i--)
-        error = change_unlink(io, change, change->bases[i - 1]);
-    struct change_snapshots snapshots = {.io = io, .change = change};
     struct disk_path folder = log_folder(log);
+    for (uint32_t i = change->base_count; i > change->keep && error == 0; i--) {
+        error = change_unlink(io, change, change->bases[i - 1]);
+        /* Each for itself: a power cut must not keep a higher one and take a lower one. */
+        if (error == 0) error = io_disk_sync_dir(io, folder.text);
+    }
+    struct change_snapshots snapshots = {.io = io, .change = change};
     if (error == 0) error = io_disk_list(io, folder.text, change_snapshot, &snapshots);
     if (error == 0) error = snapshots.error;
     if (error < 0) return error;
@@ -168,7 +172,7 @@ static void change_finish(struct log_work *work, int64_t result)
         return;
     }
     log->checkpoint_start = restart ? -1 : MIN(log->start, offset);
-    log->checkpoint_recovery = MIN(log->durable, offset);
+    log->checkpoint_recovery = MIN(log->durable, change->recovery_point);
     log->checkpoint_watermark = MIN(log->watermark, offset);
     if (log->checkpoint_cleaner > offset) {
         log->checkpoint_cleaner = offset;
@@ -227,8 +231,10 @@ static int change_prepare(struct log *log, struct change *change)
         epochs_write(&log->epochs, change->offset, &change->epochs);
     }
     if (change->restart) checkpoint_begin(&change->epochs, 0);
-    log->recovery_cap = change->offset;
-    checkpoint_text(log->directory, CHECKPOINT_OF_RECOVERY, &change->recovery);
+    /* The batch boundary below the offset is known to the job only; the segment's base is below. */
+    change->recovery_point = change->restart ? change->offset : change->bases[floor];
+    log->recovery_cap = change->recovery_point;
+    tasks_checkpoint_text(log->directory, CHECKPOINT_OF_RECOVERY, &change->recovery);
     log->recovery_cap = INT64_MAX;
     bool enough = change->recovery.fault == SINK_OK && change->epochs.fault == SINK_OK;
     return enough ? LOG_OK : LOG_E_MEMORY;

@@ -106,7 +106,7 @@ static void close_directory(struct log_directory *directory, int64_t broker_epoc
     logs_each(logs, close_log, &closing);
     int error = closing.error;
     for (int kind = 0; kind < 4 && error == 0; kind++)
-        error = checkpoints_write(directory, (enum checkpoint_kind)kind);
+        error = tasks_checkpoint_write(directory, (enum checkpoint_kind)kind);
     if (error == 0) error = io_disk_sync_dir(logs->io, directory->path);
     if (error == 0 && !closing.broken && directory->error == 0)
         error = log_mark_write(logs->io, directory->path, broker_epoch);

@@ -2,9 +2,10 @@
  *
  * A commit makes durable the written bytes of the segments on the directory's dirty list, and the
  * names (folders, new files) of the logs on its names list. A segment comes on the list with its
- * first written byte and stays there or in the commit until all its bytes are durable; of one log,
- * the older segment always stands before the younger, so that the durable end never jumps a gap.
- * All names go with every commit: a log's names are on the list before its bytes are written.
+ * first written byte and stays there or in the commit until all its bytes are durable. A segment is
+ * made only when the one before it is durable (write.c), so the durable end never jumps a gap. All
+ * names go with every commit: a file's name is on the list from its making on, before its first
+ * byte is written.
  *
  * A failed commit takes the directory offline for good: after a failed fsync the kernel may have
  * dropped the pages and say yes the next time. */
@@ -67,6 +68,7 @@ static void commit_segment(struct log_directory *directory, struct segment *segm
         assert(log->durable <= log->written);
         log_tell(log, LOG_EVENT_DURABLE);
     }
+    if (!list_empty(&log->writes)) log_writes_submit(log); /* It may wait at a roll for this. */
 }
 
 static void commit_names(struct log_directory *directory, struct log *log)
@@ -232,7 +234,7 @@ void log_commit_eagerly(struct log *log)
 
 int64_t log_directory_turn(struct log_directory *directory, int64_t now_ms)
 {
-    const struct logs *logs = directory->logs;
+    struct logs *logs = directory->logs;
     if (directory->error != 0 || directory->commit.running) return INT64_MAX;
     if (list_empty(&directory->dirty) && list_empty(&directory->names)) return INT64_MAX;
     bool lazy = logs->options.ack == LOG_ACK_REPLICATED && !logs->stopping &&

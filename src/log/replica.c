@@ -124,7 +124,9 @@ static int replica_new(struct logs *logs, const struct logs_replica *in, struct 
     }
     struct log *log = log_new(directory, in->topic, in->partition);
     if (log == NULL) return LOG_E_MEMORY;
-    log->has_folder = in->on_disk;
+    log->has_folder = log->unlisted = in->on_disk;
+    log->recover = in->on_disk && !directory->clean;
+    directory->unrecovered += log->recover;
     if (lost != NULL) {
         map_remove(&logs->lost, lost);
         mem_put(logs->mem, container_of(lost, struct log_lost, node), sizeof(struct log_lost));

@@ -178,7 +178,7 @@ static inline struct buf *rig_batch(struct rig *rig, const struct rig_batch *wha
     struct sink out;
     struct compress_work work;
     compress_work_init(&work, &rig->mem);
-    sink_init(&out, &rig->mem, UINT32_MAX);
+    sink_init(&out, io_mem(rig->io), UINT32_MAX);
     struct batch_build_options options = batch_build_plain;
     options.codec = what->codec;
     options.level = COMPRESS_LEVEL_DEFAULT;
@@ -204,7 +204,7 @@ static inline struct buf *rig_batch(struct rig *rig, const struct rig_batch *wha
     }
     struct view batch;
     assert_int_equal(batch_build_finish(&build, -1, &batch), RECORD_OK);
-    struct buf *buf = buf_new(&rig->mem, batch.size);
+    struct buf *buf = buf_new(io_mem(rig->io), batch.size);
     memcpy(buf->data, batch.data, batch.size);
     free(value);
     sink_free(&out);
@@ -251,13 +251,12 @@ static inline void rig_fill(struct rig *rig, struct log *log, int count, uint32_
     rig_settle(rig);
 }
 
-static inline void rig_marker(struct rig *rig,
-                              struct log *log,
-                              int64_t producer_id,
-                              int16_t epoch,
-                              bool commit)
+static inline struct buf *rig_marker_buf(struct rig *rig,
+                                         int64_t producer_id,
+                                         int16_t epoch,
+                                         bool commit)
 {
-    struct buf *buf = buf_new(&rig->mem, CONTROL_MARKER_BYTES);
+    struct buf *buf = buf_new(io_mem(rig->io), CONTROL_MARKER_BYTES);
     struct control_marker_batch marker = {
         .leader_epoch = -1,
         .producer_id = producer_id,
@@ -265,7 +264,19 @@ static inline void rig_marker(struct rig *rig,
         .timestamp_ms = 1700000000000,
         .marker = {.commit = commit, .coordinator_epoch = 7}
     };
-    control_marker_store(&marker, buf->data);
+    uint8_t bytes[CONTROL_MARKER_BYTES];
+    control_marker_store(&marker, bytes);
+    memcpy(buf->data, bytes, sizeof(bytes));
+    return buf;
+}
+
+static inline void rig_marker(struct rig *rig,
+                              struct log *log,
+                              int64_t producer_id,
+                              int16_t epoch,
+                              bool commit)
+{
+    struct buf *buf = rig_marker_buf(rig, producer_id, epoch, commit);
     struct log_append in = {.buf = buf,
                             .size_bytes = buf->size_bytes,
                             .wall_ms = 1700000009999,
@@ -281,8 +292,8 @@ static inline struct disk_bytes rig_file(struct rig *rig, const char *name)
 {
     struct disk_bytes bytes;
     struct disk_path folder = disk_join(rig->dir, "t-0");
-    int error =
-        disk_read_whole(rig->io, &rig->mem, disk_join(folder.text, name).text, 1u << 30, &bytes);
+    int error = disk_read_whole(rig->io, io_mem(rig->io), disk_join(folder.text, name).text,
+                                1u << 30, &bytes);
     if (error != 0) print_message("%s: %s\n%s", name, strerror(-error), rig->said);
     assert_int_equal(error, 0);
     return bytes;

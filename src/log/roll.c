@@ -119,7 +119,6 @@ int log_roll_to(struct log *log, int64_t base)
     segment_finish_times(old);
     old->modified_wall_ms = segment->created_wall_ms;
     old->sealing = true;
-    log_names_dirty(log);
     log_work_add(log, &seal->work);
     return LOG_OK;
 }

@@ -140,6 +140,7 @@ struct log {
     int error;                   /* If broken: an enum log_result or -errno. */
     int open_error;              /* Of the last opening that may be tried again; told once. */
     bool has_folder;             /* On disk. */
+    bool unlisted;               /* Not in the checkpoint files: the metadata log. */
     bool recover;                /* Not yet recovered after an unclean stop. */
     bool touched;                /* Opened since the start: closing has something to write. */
     bool metadata_checked;       /* partition.metadata holds topic_id. */
@@ -427,8 +428,10 @@ enum checkpoint_kind {
 void logs_tasks_start(struct logs *logs, int64_t now_ms);
 void log_checkpoint_soon(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms);
-void checkpoint_text(struct log_directory *directory, enum checkpoint_kind kind, struct sink *out);
-MUST_USE int checkpoints_write(struct log_directory *directory, enum checkpoint_kind kind);
+void tasks_checkpoint_text(struct log_directory *directory,
+                           enum checkpoint_kind kind,
+                           struct sink *out);
+MUST_USE int tasks_checkpoint_write(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t log_recovery_point(const struct log *log);
 void log_epochs_flush(struct log *log);
 

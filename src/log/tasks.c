@@ -42,7 +42,7 @@ static bool is_open(const struct log *log)
 /* The log's number in this checkpoint; -1: it has none there. */
 static int64_t checkpoint_value(const struct log *log, enum checkpoint_kind kind)
 {
-    if (!log->has_folder) return -1;
+    if (!log->has_folder || log->unlisted) return -1;
     switch (kind) {
     case CHECKPOINT_OF_RECOVERY: return log_recovery_point(log);
     case CHECKPOINT_OF_WATERMARKS: return is_open(log) ? log->watermark : log->checkpoint_watermark;
@@ -53,7 +53,9 @@ static int64_t checkpoint_value(const struct log *log, enum checkpoint_kind kind
     return log->start > log->segments[0]->base ? log->start : -1;
 }
 
-void checkpoint_text(struct log_directory *directory, enum checkpoint_kind kind, struct sink *out)
+void tasks_checkpoint_text(struct log_directory *directory,
+                           enum checkpoint_kind kind,
+                           struct sink *out)
 {
     struct logs *logs = directory->logs;
     uint32_t count = 0;
@@ -73,12 +75,12 @@ void checkpoint_text(struct log_directory *directory, enum checkpoint_kind kind,
     }
 }
 
-int checkpoints_write(struct log_directory *directory, enum checkpoint_kind kind)
+int tasks_checkpoint_write(struct log_directory *directory, enum checkpoint_kind kind)
 {
     struct logs *logs = directory->logs;
     struct sink out;
     sink_init(&out, logs->mem, CHECKPOINT_BYTES_MAX);
-    checkpoint_text(directory, kind, &out);
+    tasks_checkpoint_text(directory, kind, &out);
     int error = out.fault == SINK_OK ? 0 : -ENOMEM;
     if (error == 0)
         error = disk_replace(logs->io, directory->path, checkpoint_names[kind], sink_view(&out));
@@ -125,7 +127,7 @@ static void checkpoint_start(struct log_directory *directory, enum checkpoint_ki
     struct checkpoint_job *job = mem_get(logs->mem, sizeof(*job));
     if (job == NULL) return; /* The next time. */
     sink_init(&job->text, logs->mem, CHECKPOINT_BYTES_MAX);
-    checkpoint_text(directory, kind, &job->text);
+    tasks_checkpoint_text(directory, kind, &job->text);
     if (job->text.fault != SINK_OK) {
         sink_free(&job->text);
         mem_put(logs->mem, job, sizeof(*job));

@@ -135,6 +135,7 @@ static void write_submit(struct log_write *write)
         log_directory_fail(log->directory, error);
         return;
     }
+    if (!segment->made) log_names_dirty(log); /* Its name is made durable with its first bytes. */
     segment->made = true;
     write->file = segment->file;
     log_file_hold(write->file);
@@ -143,6 +144,17 @@ static void write_submit(struct log_write *write)
     log->logs->in_flight++;
     io_write(log->logs->io, &write->op, write->file->file, write->iov, write->piece_count,
              write->at_bytes);
+}
+
+/* A segment gets its first byte when all of the one before it is durable, so a power cut can leave
+ * no hole between two segments. */
+static bool write_must_wait(const struct log_write *write)
+{
+    const struct log *log = write->log;
+    if (write->segment->made) return false;
+    uint32_t at = log_segment_floor(log, write->segment->base);
+    assert(log->segments[at] == write->segment);
+    return at > 0 && log->segments[at - 1]->durable_bytes < log->segments[at - 1]->size_bytes;
 }
 
 void log_writes_submit(struct log *log)
@@ -156,6 +168,10 @@ void log_writes_submit(struct log *log)
     }
     struct log_write *write = container_of(log->writes.next, struct log_write, link);
     if (write->in_flight) return;
+    if (write_must_wait(write)) {
+        log->directory->commit_wanted = true; /* The commit's end submits. */
+        return;
+    }
     if (write->file != NULL) { /* A second try. */
         log_file_release(write->file);
         write->file = NULL;
