@@ -84,10 +84,12 @@ static bool take_name(struct check_partition *part, const char *name)
     return kept;
 }
 
-/* Indexes that stand alone or are missing; the loader makes them anew. */
-static void check_companions(struct check_partition *part)
+/* Offset indexes that are missing; the loader makes them anew. The one of the last segment is
+ * written when the segment is closed. */
+static void check_companions(struct check_partition *part, bool clean)
 {
-    for (uint32_t i = 0; i < part->segment_count; i++) {
+    uint32_t closed = clean ? part->segment_count : MAX(part->segment_count, 1u) - 1;
+    for (uint32_t i = 0; i < closed; i++) {
         char path[CHECK_PATH_BYTES];
         int used = snprintf(path, sizeof(path), "%s/%020lld.index", part->path,
                             (long long)part->segments[i]);
@@ -228,7 +230,9 @@ static void check_partition(struct dump *dump,
     free(entries);
     part.start = part.segment_count > 0 ? part.segments[0] : 0;
     part.start = MAX(part.start, checkpoint_of(&directory->starts, &part, 0));
-    check_companions(&part);
+    bool unclean = directory->known && !directory->clean;
+    part.recovery = unclean ? checkpoint_of(&directory->recovery, &part, 0) : INT64_MAX;
+    check_companions(&part, !unclean);
     check_state(&part);
     say_partition(&part, directory, dump->problems - before);
     mem_put(dump->cli->mem, part.segments, part.segment_room * sizeof(*part.segments));

@@ -25,6 +25,7 @@ struct check_partition {
     uint32_t snapshot_count, snapshot_room;
     uint32_t leftovers;    /* .cleaned, .swap and .deleted files. */
     uint64_t bytes;        /* Of the segments. */
+    int64_t recovery;      /* From here on a start reads all again; INT64_MAX: a clean stop. */
     int64_t start;         /* Lowest offset that may be read. */
     int64_t end;           /* One past the last sound batch. */
     bool damaged;          /* A segment holds bytes that are no batch; the walk ended there. */

@@ -157,6 +157,9 @@ static void replay_epoch(struct replay *replay, const struct batch_header *heade
     if (!replay->has_epochs || header->magic < 2 || header->leader_epoch < 0) return;
     int32_t epoch = epochs_at(&replay->epochs, header->base_offset);
     if (epoch == header->leader_epoch || header->leader_epoch == replay->epoch_said) return;
+    /* What the file lacks is found in the batches when they are recovered. */
+    bool newer = header->leader_epoch > epochs_latest(&replay->epochs);
+    if (newer && header->base_offset >= replay->part->recovery) return;
     replay->epoch_said = header->leader_epoch;
     check_problem(replay->part,
                   "the batch at offset %lld has leader epoch %d, by the checkpoint its epoch is %d",
