@@ -1,5 +1,5 @@
 /* batch_test.c - headers, changes in place, building and reading, against byte vectors of the log
- * format (docs/log.md). */
+ * format (docs/records.md). */
 #include "record/batch.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* legacy_test.c - message sets of magic 0 and 1: byte vectors and test cases of the log format
- * (docs/log.md, legacy window). */
+ * (docs/records.md). */
 #include "record/legacy.h"
 
 #include <setjmp.h>
