@@ -38,8 +38,9 @@ struct node {
     int64_t producer_id_next; /* The block of producer ids that is ours: [next, end). */
     int64_t producer_id_end;
     struct list producer_id_waits;
-    struct list fetches_due; /* Parked fetches to look at before the turn ends. */
-    struct list creating;    /* Topics being created on behalf of Metadata requests. */
+    struct list fetches_due;   /* Parked fetches to look at before the turn ends. */
+    struct list produces_busy; /* Parts of Produce requests whose log directory is at its cap. */
+    struct list creating;      /* Topics being created on behalf of Metadata requests. */
     bool producer_ids_asked;
     int64_t next_ms; /* When the logs or the controller want to be called next. */
     _Atomic bool stopping;
@@ -119,6 +120,9 @@ void handle_describe_producers(struct shard *shard, struct request *request);
 void handle_describe_log_dirs(struct shard *shard, struct request *request);
 void handle_describe_configs(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller.c */
+
+/* Appends that the logs were too busy for are tried again. Called at the turn's end. */
+void produce_turn_end(struct node *node);
 
 /* Fetches that were woken are looked at again. Called at the turn's end. */
 void fetch_turn_end(struct node *node);

@@ -454,7 +454,8 @@ int controller_format(struct node *node, const char *dir, struct uuid directory)
     made = made && metadata_batch_put(&sink, &arena, &foot, true, offset, 0);
     int result = made ? 0 : -ENOMEM;
     if (result == 0) result = io_disk_mkdir(node->io, dir);
-    if (result == -EEXIST) result = 0; /* An earlier format was cut short: its checkpoint is written anew. */
+    if (result == -EEXIST)
+        result = 0; /* An earlier format was cut short: its checkpoint is written anew. */
     if (result == 0)
         result = metadata_checkpoint_write(node->io, dir, (struct metadata_checkpoint){0, 0},
                                            sink_view(&sink));

@@ -187,6 +187,14 @@ static int16_t node_api_versions(struct shard *shard, struct request *request, v
 
 /* ---- the shard ------------------------------------------------------------------------------- */
 
+/* Has a log directory so much unsynced that sockets are not to be read? */
+static bool node_logs_busy(const struct node *node)
+{
+    for (uint32_t i = 0; i < logs_dir_count(node->logs); i++)
+        if (logs_dir_busy(node->logs, i)) return true;
+    return false;
+}
+
 /* What this turn gathered: steps of the controller, fetches that were woken, then the logs' writes.
  */
 static void node_turn_end(struct shard *shard)
@@ -196,11 +204,14 @@ static void node_turn_end(struct shard *shard)
     if (node->controller != NULL) next = controller_turn(node);
     if (node->lifecycle != NULL) lifecycle_image_moved(node);
     fetch_turn_end(node);
+    if (!node_logs_busy(node) && !list_empty(&node->produces_busy)) produce_turn_end(node);
+    shard_hold(shard, node_logs_busy(node));
     int64_t logs_next = logs_turn(node->logs);
     node->next_ms = MIN(next, logs_next);
     /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at
      * once. */
     bool moved = node->controller != NULL && controller_log_moved_since(node);
+    if (!list_empty(&node->produces_busy) && !node_logs_busy(node)) moved = true;
     if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;
 }
 
@@ -319,6 +330,7 @@ int node_open(const struct node_options *options, struct node **out)
     node->next_ms = INT64_MAX;
     list_init(&node->producer_id_waits);
     list_init(&node->fetches_due);
+    list_init(&node->produces_busy);
     list_init(&node->creating);
     list_init(&node->image_watch.link);
     node->image = image_new(mem, io_random(node->io, IO_RANDOM_HASH));

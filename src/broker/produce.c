@@ -19,6 +19,7 @@ enum produce_state { PRODUCE_OPENING, PRODUCE_WAITING, PRODUCE_DONE };
 
 struct produce_part {
     struct replica_wait wait;
+    struct list busy; /* In node->produces_busy: its directory has too much unsynced. */
     struct produce *produce;
     struct replica *replica;
     struct view records;
@@ -158,6 +159,7 @@ static void produce_append(struct produce_part *part)
         return;
     }
     struct log_appended appended = {0};
+    list_remove(&part->busy);
     if (result == LOG_OK) {
         struct log_append in = {
             .buf = request->buf,
@@ -171,6 +173,7 @@ static void produce_append(struct produce_part *part)
         };
         result = log_append(part->replica->log, &in, &appended);
     }
+    if (result == LOG_E_BUSY) list_append(&node->produces_busy, &part->busy);
     if (result == LOG_OK || result == LOG_DUPLICATE)
         produce_appended(part, result, &appended);
     else if (result == LOG_LATER || result == LOG_E_BUSY)
@@ -183,8 +186,10 @@ static void produce_append(struct produce_part *part)
 
 static void produce_detach(struct produce *produce)
 {
-    for (uint32_t i = 0; i < produce->part_count; i++)
+    for (uint32_t i = 0; i < produce->part_count; i++) {
         replica_wait_end(&produce->parts[i].wait);
+        list_remove(&produce->parts[i].busy);
+    }
     shard_timer_cancel(&produce->timeout);
 }
 
@@ -205,6 +210,15 @@ static void produce_finish(struct produce *produce)
     request_finish(request);
 }
 
+/* A part that waits may be done: with the last one the request is. */
+static void produce_settle(struct produce_part *part)
+{
+    if (part->state != PRODUCE_DONE) return;
+    replica_wait_end(&part->wait);
+    list_remove(&part->busy);
+    if (--part->produce->pending == 0) produce_finish(part->produce);
+}
+
 static void produce_wake(struct replica_wait *wait, struct replica *replica, int events)
 {
     struct produce_part *part = container_of(wait, struct produce_part, wait);
@@ -218,9 +232,21 @@ static void produce_wake(struct replica_wait *wait, struct replica *replica, int
     } else if (produce_reached(part)) {
         part->state = PRODUCE_DONE;
     }
-    if (part->state != PRODUCE_DONE) return;
-    replica_wait_end(wait);
-    if (--part->produce->pending == 0) produce_finish(part->produce);
+    produce_settle(part);
+}
+
+void produce_turn_end(struct node *node)
+{
+    struct list again;
+    list_init(&again);
+    struct list *link;
+    while ((link = list_pop(&node->produces_busy)) != NULL)
+        list_append(&again, link);
+    while ((link = list_pop(&again)) != NULL) {
+        struct produce_part *part = container_of(link, struct produce_part, busy);
+        produce_append(part);
+        produce_settle(part);
+    }
 }
 
 static void produce_timed_out(struct produce *produce)
@@ -256,6 +282,7 @@ static void produce_part_begin(struct node *node,
                                const struct produce_request_partition_produce_data *in)
 {
     list_init(&part->wait.link);
+    list_init(&part->busy);
     part->wait.wake = produce_wake;
     part->records = in->records;
     part->out->index = in->index;
@@ -296,6 +323,7 @@ static bool produce_topic_begin(struct node *node,
         wire_struct_defaults(&wire_produce_response_partition_produce_response_shape, part->out);
         if (by_id && topic == NULL) {
             list_init(&part->wait.link);
+            list_init(&part->busy);
             part->out->index = in->partition_data.items[i].index;
             produce_fail(part, KAFKA_UNKNOWN_TOPIC_ID);
             continue;
