@@ -387,8 +387,12 @@ struct node *node_close(struct node *node)
     replicas_free(node);
     if (node->logs != NULL) {
         logs_stop(node->logs);
-        while (!logs_idle(node->logs))
-            io_turn(node->io, logs_turn(node->logs));
+        int64_t until_ms = logs_turn(node->logs);
+        while (
+            !logs_idle(node->logs)) { /* A turn of the logs may have been the last thing to do. */
+            io_turn(node->io, until_ms);
+            until_ms = logs_turn(node->logs);
+        }
         logs_close(node->logs, node->broker_epoch);
     }
     if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);

@@ -121,7 +121,7 @@ static struct view base_name(struct view name)
 static void check_property(struct settings *settings, const struct property *property)
 {
     char message[512], nearest_name[128];
-    if (property->replaced_line != 0) {
+    if (property->replaced_line != 0 && property->line != 0) {
         (void)snprintf(message, sizeof(message), "replaces the value of line %u",
                        property->replaced_line);
         say_about(settings, SAY_WARN, property, message);

@@ -55,7 +55,10 @@ static enum MHD_Result asked(void *context,
         *request = http;
         return MHD_YES;
     }
-    *upload_size = 0;
+    if (*upload_size > 0) { /* Bytes that nobody wants; answered when they are all there. */
+        *upload_size = 0;
+        return MHD_YES;
+    }
     struct mem mem;
     memory_init(&mem, HTTP_BODY_MAX);
     if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0) {
