@@ -3,6 +3,7 @@
 #   make build     build/dohle, build/libdohle-wire.a
 #   make test      unit tests (address and undefined sanitizers)
 #   make tidy      the rules that a program can check
+#   make install   program, library, header, completions under PREFIX (/usr/local), below DESTDIR
 #   make B=other   build into another folder
 #   make CC=clang  the other compiler
 #   make SAN=1     sanitizers in everything (use with B=)
@@ -99,7 +100,7 @@ $(B)/libdohle.a: $(SOURCES:%.c=$(B)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(B)/libdohle-wire.a: $(filter $(B)/src/base/% $(B)/src/wire/% $(B)/src/record/% $(B)/src/text/%,$(SOURCES:%.c=$(B)/%.o)) $(B)/libgen.a
+$(B)/libdohle-wire.a: $(B)/src/sys/memory.o $(filter $(B)/src/base/% $(B)/src/wire/% $(B)/src/record/% $(B)/src/text/%,$(SOURCES:%.c=$(B)/%.o)) $(B)/libgen.a
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^) $(GEN_C:%.c=%.o)
 
@@ -134,6 +135,26 @@ $(B)/bench/%: bench/%.c $(B)/libdohle.a $(B)/libgen.a
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $< $(LINK_ALL) $(LIBS) -o $@
 
 bench-%: $(B)/bench/% ;
+
+# ---- the library, for others -----------------------------------------------------------------------
+# The public header as one file, with the structs of all messages.
+$(B)/include/dohle-wire.h: include/dohle-wire.h tools/flatten $(wildcard src/base/*.h src/wire/*.h src/text/*.h) $(B)/libgen.a
+	@mkdir -p $(@D)
+	FLATTEN_PATH=src:$(B) tools/flatten $< $(filter-out %/config_table.h %/metrics.h %/runs.h,$(wildcard $(B)/gen/*.h)) > $@.new
+	@mv $@.new $@
+
+VERSION = $(shell sed -n 's/^\#define DOHLE_VERSION  *"\(.*\)".*/\1/p' src/cli/version.h)
+
+.PHONY: install
+install: build $(B)/include/dohle-wire.h
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	install -m 755 $(B)/dohle $(DESTDIR)$(PREFIX)/bin/
+	install -m 644 $(B)/include/dohle-wire.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(B)/libdohle-wire.a $(DESTDIR)$(PREFIX)/lib/
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' include/dohle-wire.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/dohle-wire.pc
+	$(B)/dohle completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dohle
+	$(B)/dohle completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dohle
 
 # ---- the rules that a program can check ---------------------------------------------------------
 tidy: build
