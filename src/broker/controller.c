@@ -10,38 +10,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "broker/broker.h"
+#include "broker/controller_inside.h"
 #include "broker/controller_steps.h"
-#include "broker/metadata_log.h"
-#include "core/cluster.h"
-#include "core/quorum.h"
-
-#define METADATA_BATCH_BYTES_MAX (8u * 1024u * 1024u)
-#define QUORUM_STATE_BYTES       4096u
-
-/* A batch that is appended and not yet committed. */
-struct pending {
-    struct list link;
-    struct buf *buf;
-    int64_t offset_end;
-};
-
-struct controller {
-    struct node *node;
-    struct cluster *cluster;
-    struct quorum *quorum;
-    struct log *log;
-    struct log_watch watch;
-    struct list queue;   /* Calls to decide. */
-    struct list waits;   /* Calls decided, in the order of their offsets. */
-    struct list pending; /* Batches, in the order of their offsets. */
-    struct arena arena;  /* Of the controller's own steps and events. */
-    struct sink sink;
-    struct list creating; /* Auto-created topics under way. */
-    const char *failed;   /* Why it serves no more; NULL: it does. */
-    char dir[METADATA_PATH_BYTES];
-    bool log_moved;
-};
 
 /* ---- the quorum's view of the log ------------------------------------------------------------ */
 
@@ -202,6 +172,7 @@ static void controller_publish(struct controller *c, int64_t high_watermark)
                                   &reader) != 0)
             controller_fail(c, "a committed record cannot be applied");
         node->image_offset = pending->offset_end;
+        c->snapshot_bytes += pending->buf->size_bytes;
         list_remove(&pending->link);
         buf_release(pending->buf);
         mem_put(node->mem, pending, sizeof(*pending));
@@ -365,7 +336,9 @@ int64_t controller_turn(struct node *node)
     controller_answer(c, c->failed == NULL ? quorum_high_watermark(c->quorum) : -1);
     if (c->failed != NULL || !list_empty(&c->queue))
         return c->failed != NULL ? INT64_MAX : io_now_ms(node->io);
-    return MIN(quorum_deadline(c->quorum), cluster_deadline(c->cluster));
+    int64_t snapshot_ms = controller_snapshot_turn(c);
+    int64_t next = MIN(quorum_deadline(c->quorum), cluster_deadline(c->cluster));
+    return MIN(next, snapshot_ms);
 }
 
 const char *controller_not_ready(const struct node *node)
@@ -511,9 +484,11 @@ static int controller_load(struct controller *c)
     struct metadata_reader reader = {follow_record, &follower};
     struct metadata_checkpoint newest;
     int result = 0;
-    if (metadata_checkpoint_newest(node->io, c->dir, &newest))
+    if (metadata_checkpoint_newest(node->io, c->dir, &newest)) {
         result = metadata_checkpoint_read(node->io, c->dir, newest, &reader);
-    struct log_read read = {.offset = log_start(c->log),
+        c->snapshot_end = newest.end;
+    }
+    struct log_read read = {.offset = MAX(log_start(c->log), c->snapshot_end),
                             .offset_end = INT64_MAX,
                             .max_bytes = 1u << 20,
                             .min_one = true};
@@ -645,6 +620,7 @@ int controller_open(struct node *node)
     struct controller *c = mem_get(node->mem, sizeof(*c));
     if (c == NULL) return -ENOMEM;
     c->node = node;
+    c->snapshot_ms = io_now_ms(node->io);
     node->controller = c;
     list_init(&c->queue);
     list_init(&c->waits);
@@ -689,6 +665,8 @@ void controller_close(struct node *node)
     if (c == NULL) return;
     if (c->log != NULL) log_watch_remove(&c->watch);
     c->failed = "the node is stopping";
+    while (c->snapshot != NULL) /* Its bytes are the job's until it ends. */
+        io_turn(node->io, INT64_MAX);
     controller_answer(c, -1);
     list_foreach (link, &c->pending) {
         struct pending *pending = container_of(link, struct pending, link);

@@ -195,6 +195,32 @@ int metadata_checkpoint_write(struct io *io,
     return file_replace(io, dir, name, part, bytes);
 }
 
+struct cleaning {
+    struct io *io;
+    const char *dir;
+    struct metadata_checkpoint kept;
+    int result;
+};
+
+static bool clean_one(void *context, const char *name)
+{
+    struct cleaning *cleaning = context;
+    struct metadata_checkpoint id;
+    char path[METADATA_PATH_BYTES];
+    if (!name_parse(name, &id) || id.end >= cleaning->kept.end) return true;
+    int result = path_of(path, cleaning->dir, name);
+    if (result == 0) result = io_disk_unlink(cleaning->io, path);
+    if (cleaning->result == 0) cleaning->result = result;
+    return true;
+}
+
+int metadata_checkpoint_clean(struct io *io, const char *dir, struct metadata_checkpoint kept)
+{
+    struct cleaning cleaning = {.io = io, .dir = dir, .kept = kept};
+    int result = io_disk_list(io, dir, clean_one, &cleaning);
+    return result != 0 ? result : cleaning.result;
+}
+
 int metadata_quorum_read(struct io *io, const char *dir, char *out, size_t size)
 {
     char path[METADATA_PATH_BYTES];

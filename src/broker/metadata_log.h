@@ -63,6 +63,11 @@ MUST_USE int metadata_checkpoint_write(struct io *io,
                                        struct metadata_checkpoint id,
                                        struct view bytes);
 
+/* Remove every checkpoint below `kept`, the bootstrap one too. 0 or -errno. */
+MUST_USE int metadata_checkpoint_clean(struct io *io,
+                                       const char *dir,
+                                       struct metadata_checkpoint kept);
+
 /* quorum-state: its text into `out` (of `size` bytes). 0: read, -ENOENT: there is none, -errno. */
 MUST_USE int metadata_quorum_read(struct io *io, const char *dir, char *out, size_t size);
 MUST_USE int metadata_quorum_write(struct io *io, const char *dir, struct view text);
