@@ -44,6 +44,10 @@
  * sockets are not read any more (architecture, section 4). */
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)
 
+/* Bytes made durable in a log directory before its recovery points are written ahead of their time:
+ * what a recovery after a crash reads and writes again, half a second of a usual disk. */
+#define LOG_UNMARKED_MAX (256u * 1024u * 1024u)
+
 /* Entries of log.dirs: more disks than a machine of this kind has. */
 #define LOG_DIRS_MAX 32u
 

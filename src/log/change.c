@@ -15,6 +15,10 @@ struct change {
     int64_t offset;
     int64_t recovery_point; /* Told before anything is cut. */
     bool restart;
+    bool begun;        /* Files have been changed, perhaps not all. */
+    struct index txns; /* Of the same segment, a copy. */
+    uint32_t cut_bytes;
+    int64_t cut_end;
     struct look_index index; /* Of the segment that will be the last. */
     bool has_index;          /* It is in memory: copied before the job. */
     int64_t *bases;          /* Of all segments. */
@@ -65,20 +69,8 @@ static bool change_snapshot(void *context, const char *name)
     return snapshots->error == 0;
 }
 
-static int change_cut_indexes(struct change *change, struct io *io, uint32_t relative)
-{
-    struct look_index *look = &change->index;
-    index_cut_offsets(&look->offsets, relative);
-    index_cut_times(&look->times, relative);
-    look->offsets.stored = look->times.stored = 0;
-    int error = index_store(io, change_path(change, look->base, ".index").text, &look->offsets);
-    if (error == 0)
-        error = index_store(io, change_path(change, look->base, ".timeindex").text, &look->times);
-    return error;
-}
-
-/* Cut the last kept segment before the batch that holds the offset. */
-static int change_cut(struct change *change, struct io *io, struct scan *scan)
+/* Find the batch that holds the offset; nothing is changed yet, and all memory is taken here. */
+static int change_find(struct change *change, struct scan *scan)
 {
     struct look_index *look = &change->index;
     int error = change->has_index ? 0 : look_index_load(look, scan);
@@ -90,16 +82,35 @@ static int change_cut(struct change *change, struct io *io, struct scan *scan)
     scan_seek(scan, look->file->file, found ? from.at_bytes : 0, look->bytes);
     int result = read_walk(scan, &find);
     if (result < 0) return result;
-    if (result == LOG_NOT_FOUND) return 0; /* It ends below already. */
-    if (result != LOG_OK) return -EIO;
-    error = io_disk_truncate(io, look->file->file, find.at_bytes);
-    if (error == 0) error = io_disk_sync(io, look->file->file);
-    if (error < 0) return error;
-    int64_t end = MAX(find.base_offset, look->base);
-    return change_cut_indexes(change, io, (uint32_t)(end - look->base));
+    if (result != LOG_OK && result != LOG_NOT_FOUND) return -EIO;
+    bool whole = result == LOG_NOT_FOUND; /* It ends below the offset already. */
+    change->cut_bytes = whole ? look->bytes : find.at_bytes;
+    change->cut_end = whole ? change->offset : MAX(find.base_offset, look->base);
+    return 0;
 }
 
-static int change_run_files(struct change *change, struct io *io, struct scan *scan)
+/* Cut the last kept segment and its indexes. */
+static int change_cut(struct change *change, struct io *io)
+{
+    struct look_index *look = &change->index;
+    int error = io_disk_truncate(io, look->file->file, change->cut_bytes);
+    if (error == 0) error = io_disk_sync(io, look->file->file);
+    if (error < 0) return error;
+    uint32_t relative = (uint32_t)MIN(change->cut_end - look->base, (int64_t)INT32_MAX);
+    index_cut_offsets(&look->offsets, relative);
+    index_cut_times(&look->times, relative);
+    index_cut_txns(&change->txns, change->cut_end);
+    look->offsets.stored = look->times.stored = change->txns.stored = 0;
+    error = index_store(io, change_path(change, look->base, ".index").text, &look->offsets);
+    if (error == 0)
+        error = index_store(io, change_path(change, look->base, ".timeindex").text, &look->times);
+    struct disk_path txns = change_path(change, look->base, ".txnindex");
+    if (error < 0) return error;
+    return change->txns.count == 0 ? disk_unlink_if_there(io, txns.text)
+                                   : index_store(io, txns.text, &change->txns);
+}
+
+static int change_run_files(struct change *change, struct io *io)
 {
     struct log *log = change->work.log;
     int error =
@@ -117,7 +128,7 @@ static int change_run_files(struct change *change, struct io *io, struct scan *s
     if (change->restart)
         error = disk_write_synced(io, change_path(change, change->offset, ".log").text, VIEW_EMPTY);
     else
-        error = change_cut(change, io, scan);
+        error = change_cut(change, io);
     if (error == 0)
         error = disk_replace(io, folder.text, CHECKPOINT_EPOCHS, sink_view(&change->epochs));
     return error;
@@ -128,9 +139,14 @@ static int64_t change_run(struct io *io, void *argument)
     struct change *change = argument;
     struct mem *mem = &change->work.memory.mem;
     struct scan scan;
-    if (!scan_begin(&scan, io, mem, SCAN_WINDOW_LARGE)) return -ENOMEM;
-    int error = change_run_files(change, io, &scan);
-    scan_end(&scan);
+    int error = 0;
+    if (!change->restart) {
+        if (!scan_begin(&scan, io, mem, SCAN_WINDOW_LARGE)) return -ENOMEM;
+        error = change_find(change, &scan);
+        scan_end(&scan);
+    }
+    change->begun = error == 0;
+    if (error == 0) error = change_run_files(change, io);
     if (!change->has_index) look_index_free(&change->index, mem);
     return error;
 }
@@ -141,6 +157,7 @@ static void change_free(struct change *change)
 {
     struct logs *logs = change->work.log->logs;
     if (change->has_index) look_index_free(&change->index, logs->mem);
+    index_unload(logs->mem, &change->txns);
     if (change->index.file != NULL) log_file_release(change->index.file);
     sink_free(&change->recovery);
     sink_free(&change->epochs);
@@ -153,7 +170,8 @@ void log_change_done(struct log *log, int result)
     struct log_task *task = log->change_task;
     log->change_task = NULL;
     if (task == NULL) return;
-    task->result = result;
+    task->result = result == LOG_OK && log->change_full ? LOG_E_FULL : result;
+    log->change_full = false;
     task->done(task);
 }
 
@@ -164,11 +182,16 @@ static void change_finish(struct log_work *work, int64_t result)
     log->directory->checkpoint_busy[CHECKPOINT_OF_RECOVERY] = false;
     int64_t offset = change->offset;
     bool restart = change->restart;
-    if (result < 0) {
+    bool full = disk_is_full(result);
+    if (result < 0 && !(full && change->begun)) { /* Nothing has changed, or the disk fails. */
+        bool begun = change->begun;
         change_free(change);
         log->state = log->state == LOG_GONE ? LOG_GONE : LOG_READY;
-        log_directory_fail(log->directory, result == -ENOMEM ? -EIO : result);
-        log_change_done(log, (int)result);
+        if (full)
+            log_directory_full(log->directory);
+        else if (begun || result != -ENOMEM)
+            log_directory_fail(log->directory, result);
+        log_change_done(log, full ? LOG_E_FULL : result == -ENOMEM ? LOG_E_MEMORY : (int)result);
         return;
     }
     log->checkpoint_start = restart ? -1 : MIN(log->start, offset);
@@ -186,6 +209,12 @@ static void change_finish(struct log_work *work, int64_t result)
     log_unload(log);
     log->state = LOG_CLOSED;
     log->touched = true;
+    if (full) { /* Some files have changed: find out which. The caller asks again. */
+        log_directory_full(log->directory);
+        log->recover = true;
+        log->directory->unrecovered++;
+        log->change_full = true;
+    }
     log->logs->watermarks_moved = log->logs->starts_moved = true;
     int loading = log_load_start(log); /* It ends the task. */
     if (loading != LOG_LATER) log_change_done(log, loading);
@@ -200,6 +229,8 @@ static int change_index(struct change *change, struct segment *segment)
     segment->made = true;
     look_index_of(look, segment);
     log_file_hold(look->file);
+    change->txns = index_new(INDEX_TXN_BYTES);
+    if (!index_copy(mem, &change->txns, &segment->txns)) return LOG_E_MEMORY;
     if (!segment->offsets.loaded) return LOG_OK;
     change->has_index = true;
     if (!index_copy(mem, &look->offsets, &segment->offsets)) return LOG_E_MEMORY;

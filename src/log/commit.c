@@ -59,6 +59,7 @@ static void commit_segment(struct log_directory *directory, struct segment *segm
     list_remove(&segment->dirty);
     assert(segment->commit_bytes >= segment->durable_bytes);
     directory->unsynced_bytes -= segment->commit_bytes - segment->durable_bytes;
+    directory->unmarked_bytes += segment->commit_bytes - segment->durable_bytes;
     segment->durable_bytes = segment->commit_bytes;
     segment->durable_end = segment->commit_end;
     if (segment->written_bytes > segment->durable_bytes)
@@ -103,6 +104,7 @@ static void commit_done(struct log_commit *commit, int64_t result)
         commit_segment(directory, container_of(node, struct segment, dirty));
     list_foreach (node, &commit->logs)
         commit_names(directory, container_of(node, struct log, names));
+    if (directory->unmarked_bytes > LOG_UNMARKED_MAX) logs->recovery_moved = true;
 }
 
 static void commit_files_done(struct io_op *op)

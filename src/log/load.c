@@ -229,6 +229,8 @@ static int load_state(struct load *load)
     if (error == 0) error = load_drop_snapshots(load);
     if (error == 0 && load->recover_from != INT64_MAX)
         error = io_disk_sync_dir(load->io, log_folder(log).text);
+    if (error == 0 && load->recover_from != INT64_MAX)
+        error = io_disk_sync_dir(load->io, log->directory->path);
     return error;
 }
 
@@ -320,7 +322,10 @@ static void load_finish(struct log_work *work, int64_t result)
             log_fail(log, LOG_E_DAMAGED);
         else if (result == -ENOMEM || result == -EMFILE || result == -ENFILE)
             log->open_error = result == -ENOMEM ? LOG_E_MEMORY : (int)result;
-        else
+        else if (disk_is_full(result)) {
+            log->open_error = LOG_E_FULL; /* Giving up the ballast may help the next try. */
+            log_directory_full(log->directory);
+        } else
             log_fail(log, (int)result);
         if (log->state == LOG_BROKEN)
             logs_say(logs, "partition %.*s-%d cannot be served: %s", (int)log->topic.size,

@@ -262,6 +262,17 @@ static int metadata_stray(struct load *load)
     return error < 0 ? error : io_disk_sync_dir(load->io, log->directory->path);
 }
 
+/* It is missing, or was torn before anything was acknowledged: write it, if the id is known. */
+static int metadata_again(struct load *load)
+{
+    struct log *log = load->log;
+    load->topic_id = log->topic_id;
+    if (uuid_is_zero(log->topic_id) || log->unlisted) return 0;
+    char text[LOG_METADATA_BYTES];
+    uint32_t size = log_metadata_print(log->topic_id, text);
+    return disk_replace(load->io, log_folder(log).text, METADATA_NAME, view_of(text, size));
+}
+
 int load_metadata(struct load *load, bool *stray)
 {
     struct log *log = load->log;
@@ -269,14 +280,11 @@ int load_metadata(struct load *load, bool *stray)
     *stray = false;
     int error =
         disk_read_whole(load->io, load->mem, log_path(log, METADATA_NAME).text, 4096, &bytes);
-    if (error == -ENOENT || error == -EFBIG) return 0;
+    if (error == -ENOENT || error == -EFBIG) return metadata_again(load);
     if (error < 0) return error;
     bool valid = metadata_parse(view_of(bytes.data, bytes.size_bytes), &load->topic_id);
     disk_free(load->mem, &bytes);
-    if (!valid) {
-        load->topic_id = (struct uuid){{0}};
-        return 0; /* Torn before anything was acknowledged; it is written anew. */
-    }
+    if (!valid) return metadata_again(load);
     if (uuid_is_zero(log->topic_id) || uuid_equal(log->topic_id, load->topic_id)) return 0;
     *stray = true;
     return metadata_stray(load);

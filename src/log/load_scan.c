@@ -75,9 +75,14 @@ static int load_feed_epoch(struct load *load)
 
 /* ---- recovery -------------------------------------------------------------------------------- */
 
-/* Take in every batch that holds; `*why` says what ended it. */
-static int recover_scan(struct load *load, struct segment *segment, enum scan_result *why)
+/* Take in every batch that holds; `*why` says what ended it, `*durable` how many bytes at the front
+ * were known to be durable. */
+static int recover_scan(struct load *load,
+                        struct segment *segment,
+                        enum scan_result *why,
+                        uint32_t *durable)
 {
+    *durable = 0;
     for (;;) {
         *why = load_next(load, segment);
         if (*why == SCAN_FAILED) return (int)load->scan.error;
@@ -85,6 +90,7 @@ static int recover_scan(struct load *load, struct segment *segment, enum scan_re
         const struct batch_header *header = &load->scan.header;
         uint32_t at_bytes = (uint32_t)(load->scan.at - batch_size(header));
         if (!segment_note_reserve(load->mem, segment, 1)) return -ENOMEM;
+        if (batch_last_offset(header) < load->recovery_point) *durable = (uint32_t)load->scan.at;
         segment_note(segment, header, at_bytes);
         segment->size_bytes = (uint32_t)load->scan.at;
         load->end = batch_last_offset(header) + 1;
@@ -110,6 +116,25 @@ static void recover_reset(struct load *load, struct segment *segment)
     segment->sealed = false;
 }
 
+/* Write the bytes from `at` on once more, as they are. What was read may be in the page cache only:
+ * after a sync that failed the kernel takes such pages for clean, and the next sync, by whatever
+ * process, would say yes without writing them. */
+static int recover_rewrite(struct load *load, struct io_file *file, uint64_t at, uint64_t end)
+{
+    struct scan *scan = &load->scan;
+    scan->window_bytes = 0; /* Its memory is used here. */
+    while (at < end) {
+        size_t size = (size_t)MIN((uint64_t)scan->capacity, end - at);
+        int64_t got = io_disk_read(load->io, file, scan->window, size, at);
+        if (got < 0) return (int)got;
+        if ((size_t)got != size) return -EIO;
+        int64_t put = io_disk_write(load->io, file, scan->window, size, at);
+        if (put < 0) return (int)put;
+        at += size;
+    }
+    return 0;
+}
+
 int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
 {
     struct log_recovery *found = &load->log->recovery;
@@ -120,12 +145,13 @@ int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
     load->end = MAX(load->end, segment->base);
     int64_t size = io_disk_size(load->io, file);
     enum scan_result why = SCAN_END;
+    uint32_t durable = 0;
     if (size > INT32_MAX) size = INT32_MAX; /* Positions are 31 bits; nothing valid lies behind. */
     if (size < 0) error = (int)size;
     if (error == 0) {
         scan_seek(&load->scan, file, 0, (uint64_t)size);
         load->scan.crc = true;
-        error = recover_scan(load, segment, &why);
+        error = recover_scan(load, segment, &why, &durable);
         load->scan.crc = false;
         found->segments++;
         found->scanned_bytes += (uint64_t)size;
@@ -136,6 +162,8 @@ int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
         found->cut_bytes += (uint64_t)size - segment->size_bytes;
         error = io_disk_truncate(load->io, file, segment->size_bytes);
     }
+    if (error == 0 && !load->damaged)
+        error = recover_rewrite(load, file, durable, segment->size_bytes);
     if (error == 0 && !load->damaged) error = io_disk_sync(load->io, file);
     load_close_file(load, file);
     if (error == 0 && !segment_note_reserve(load->mem, segment, 0)) error = -ENOMEM;

@@ -120,7 +120,8 @@ void log_commit_eagerly(struct log *log);
  * the caller's rules allow. Written to replication-offset-checkpoint by the manager. */
 void log_set_high_watermark(struct log *log, int64_t offset);
 
-/* Make the log ready: LOG_OK, LOG_LATER, LOG_E_DAMAGED, LOG_E_DELETED, LOG_E_MEMORY, or -errno. The
+/* Make the log ready: LOG_OK, LOG_LATER, LOG_E_DAMAGED, LOG_E_DELETED, or -errno; LOG_E_MEMORY,
+ * LOG_E_FULL, -EMFILE: told once, the next call tries again. The
  * first call starts the opening (with recovery after an unclean stop). */
 MUST_USE int log_open(struct log *log);
 

@@ -180,6 +180,12 @@ static void gone_finish(struct log_work *work, int64_t result)
     struct logs *logs = log->logs;
     struct log_directory *directory = log->directory;
     struct log_task *task = log->gone_task;
+    if (disk_is_full(result)) { /* A directory can need a block for the new name: once more. */
+        log_directory_full(directory);
+        log->gone_running = false;
+        mem_put(logs->mem, gone, sizeof(*gone));
+        return;
+    }
     if (result < 0) log_directory_fail(directory, result);
     if (result == 0 && gone->rename && !log->gone_stray) {
         const char *name = strrchr(gone->to.text, '/') + 1;
@@ -223,7 +229,7 @@ void logs_gone_turn(struct logs *logs)
         if (!list_empty(&log->works) || log->looking || writes_in_flight(log)) continue;
         if (log->gone_finished && log->holds == 0)
             log_free(log);
-        else if (!log->gone_running && !gone_start(log))
+        else if (!log->gone_running && (log->directory->ballast_busy || !gone_start(log)))
             logs->retry = true;
     }
 }

@@ -44,7 +44,10 @@ static void retain_finish(struct log_work *work, int64_t result)
     struct logs *logs = log->logs;
     int64_t at_ms = io_now_ms(logs->io) + log->config.file_delete_delay_ms;
     if (result == -ENOENT && log->state == LOG_GONE) result = 0;
-    if (result < 0) log_directory_fail(log->directory, result);
+    if (disk_is_full(result))
+        log_directory_full(log->directory); /* The next start finds them. */
+    else if (result < 0)
+        log_directory_fail(log->directory, result);
     for (uint32_t i = 0; i < retain->count && result == 0; i++)
         if (!log_doom_segment(log, retain->bases[i], at_ms)) break; /* The next start unlinks. */
     mem_put(logs->mem, retain->bases, retain->count * sizeof(retain->bases[0]));

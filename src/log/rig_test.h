@@ -178,7 +178,7 @@ static inline struct buf *rig_batch(struct rig *rig, const struct rig_batch *wha
     struct sink out;
     struct compress_work work;
     compress_work_init(&work, &rig->mem);
-    sink_init(&out, io_mem(rig->io), UINT32_MAX);
+    sink_init(&out, &rig->mem, UINT32_MAX);
     struct batch_build_options options = batch_build_plain;
     options.codec = what->codec;
     options.level = COMPRESS_LEVEL_DEFAULT;
@@ -205,7 +205,7 @@ static inline struct buf *rig_batch(struct rig *rig, const struct rig_batch *wha
     struct view batch;
     assert_int_equal(batch_build_finish(&build, -1, &batch), RECORD_OK);
     struct buf *buf = buf_new(io_mem(rig->io), batch.size);
-    memcpy(buf->data, batch.data, batch.size);
+    if (buf != NULL) memcpy(buf->data, batch.data, batch.size);
     free(value);
     sink_free(&out);
     compress_work_free(&work);
@@ -257,6 +257,7 @@ static inline struct buf *rig_marker_buf(struct rig *rig,
                                          bool commit)
 {
     struct buf *buf = buf_new(io_mem(rig->io), CONTROL_MARKER_BYTES);
+    if (buf == NULL) return NULL;
     struct control_marker_batch marker = {
         .leader_epoch = -1,
         .producer_id = producer_id,

@@ -134,11 +134,20 @@ int log_roll(struct log *log)
 
 /* ---- a log's first files --------------------------------------------------------------------- */
 
+uint32_t log_metadata_print(struct uuid topic_id, char text[LOG_METADATA_BYTES])
+{
+    char id[23];
+    log_uuid_print(topic_id, id);
+    int length = snprintf(text, LOG_METADATA_BYTES, "version: 0\ntopic_id: %s", id);
+    assert(length == 44 - 1);
+    return (uint32_t)length;
+}
+
 struct make {
     struct log_work work;
     struct disk_path folder;
     struct disk_path metadata;
-    char text[64];
+    char text[LOG_METADATA_BYTES];
     uint32_t text_size; /* 0: no topic id is known, no partition.metadata. */
     struct io_file *file;
 };
@@ -199,13 +208,8 @@ void log_make_start(struct log *log)
     }
     make->folder = log_folder(log);
     make->metadata = log_path(log, "partition.metadata");
-    if (!uuid_is_zero(log->topic_id)) {
-        char id[23];
-        log_uuid_print(log->topic_id, id);
-        int length = snprintf(make->text, sizeof(make->text), "version: 0\ntopic_id: %s", id);
-        assert(length > 0);
-        make->text_size = (uint32_t)length;
-    }
+    if (!uuid_is_zero(log->topic_id))
+        make->text_size = log_metadata_print(log->topic_id, make->text);
     make->work.run = make_run;
     make->work.finish = make_finish;
     log->making = true;

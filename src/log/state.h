@@ -185,6 +185,7 @@ struct log {
     struct list retaining; /* On logs->retaining. */
     bool background;       /* Opened for a task only: may be closed again. */
     struct log_task *change_task; /* Being truncated or restarted; or NULL. */
+    bool change_full;             /* It came on a full disk, half done. */
     int64_t recovery_cap;         /* The recovery point is told no higher. */
     struct list gone;             /* On logs->gone. */
     struct log_task *gone_task;   /* Who waits for the deletion; or NULL. */
@@ -230,7 +231,8 @@ struct log_directory {
     uint32_t partitions;
     uint32_t unrecovered;
     uint64_t unsynced_bytes;
-    uint64_t unsynced_max; /* The options' cap, or less if the ballast had to be smaller. */
+    uint64_t unmarked_bytes; /* Durable since the recovery points were last written. */
+    uint64_t unsynced_max;   /* The options' cap, or less if the ballast had to be smaller. */
     uint64_t commits;
     uint64_t commit_files;
     bool commit_wanted;     /* A log that cannot wait has written: the next commit is due. */
@@ -377,6 +379,8 @@ MUST_USE int log_times_load(struct log *log); /* Know the largest timestamp of e
 MUST_USE int log_roll_to(struct log *log, int64_t base);
 MUST_USE int log_seal_again(struct log *log, uint32_t at); /* A segment whose sealing failed. */
 void log_make_start(struct log *log);                      /* The folder and partition.metadata. */
+#define LOG_METADATA_BYTES 64u
+uint32_t log_metadata_print(struct uuid topic_id, char text[LOG_METADATA_BYTES]); /* Its size. */
 
 /* append.c */
 void log_take_batch(struct log *log, const struct batch_header *header, struct view batch);

@@ -135,6 +135,7 @@ static void checkpoint_start(struct log_directory *directory, enum checkpoint_ki
     }
     job->directory = directory;
     job->kind = kind;
+    if (kind == CHECKPOINT_OF_RECOVERY) directory->unmarked_bytes = 0;
     job->op.done = checkpoint_done;
     directory->checkpoint_busy[kind] = true;
     logs->in_flight++;
