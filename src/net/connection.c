@@ -93,7 +93,8 @@ static void handle_frames(struct connection *connection, struct window *in)
     uint32_t handled = 0;
     uint8_t before = connection->holds;
     connection->holds = 0;
-    while (!connection->closed && (next = next_frame(connection, in, &frame)) == FRAME_WHOLE) {
+    while (!connection->closed && connection->doomed == NULL &&
+           (next = next_frame(connection, in, &frame)) == FRAME_WHOLE) {
         connection->holds = holds_of(connection, frame);
         if (connection->holds != 0) break;
         if (handled++ == NET_FRAMES_PER_TURN) {
@@ -105,11 +106,12 @@ static void handle_frames(struct connection *connection, struct window *in)
         begin(connection, in->buf, frame);
     }
     if (connection->closed) return;
-    if (next == FRAME_BAD) {
+    if (next == FRAME_BAD && connection->doomed == NULL) {
         metric_add(&connection->shard->metrics, METRIC_MALFORMED_FRAME, 1);
-        connection_close(connection, "a frame's length is negative or too large");
-        return;
+        connection_doom(connection, "a frame's length is negative or too large");
+        if (connection->closed) return;
     }
+    if (connection->doomed != NULL) in->at = in->end; /* Nobody will look at it. */
     if ((connection->holds & ~before) & CONNECTION_OUTPUT_FULL)
         metric_add(&connection->shard->metrics, METRIC_HELD_OUTPUT, 1);
 }
@@ -188,7 +190,8 @@ void connection_watch(struct connection *connection)
 {
     if (connection->closed) return;
     int want = connection->write_blocked ? IO_WRITABLE : 0;
-    if (!(connection->holds & (CONNECTION_NO_BUDGET | CONNECTION_SHARD_HELD)) &&
+    if (connection->doomed == NULL &&
+        !(connection->holds & (CONNECTION_NO_BUDGET | CONNECTION_SHARD_HELD)) &&
         !whole_frame_staged(connection))
         want |= IO_READABLE;
     if (want == connection->want) return;
@@ -214,7 +217,8 @@ static void settle(struct connection *connection, const struct window *in)
         return;
     }
     bool waits = whole_frame_staged(connection);
-    if (!waits || connection->holds != 0) list_remove(&connection->resume);
+    if (connection->doomed == NULL && (!waits || connection->holds != 0))
+        list_remove(&connection->resume);
     if (left == 0 || waits) connection->frame_start_ms = 0;
     if (left > 0 && !waits && connection->frame_start_ms == 0)
         connection->frame_start_ms = connection->read_ms;
@@ -226,6 +230,10 @@ void connection_resumed(struct connection *connection)
 {
     list_remove(&connection->resume);
     if (connection->closed) return;
+    if (connection->doomed != NULL) {
+        connection_doom(connection, connection->doomed);
+        return;
+    }
     struct window in = staged(connection);
     if (in.buf == NULL) {
         connection->holds = 0;
@@ -285,7 +293,7 @@ static bool receive(struct connection *connection)
 {
     struct shard *shard = connection->shard;
     struct window in;
-    if (whole_frame_staged(connection)) return false;
+    if (connection->doomed != NULL || whole_frame_staged(connection)) return false;
     if (!may_read(connection)) {
         hold(connection, true, io_now_ms(shard->io));
         connection_watch(connection);
@@ -444,6 +452,18 @@ void connection_close(struct connection *connection, const char *why)
     output_drop(connection);
     while (!list_empty(&connection->requests))
         request_orphan(container_of(connection->requests.next, struct request, link));
+}
+
+void connection_doom(struct connection *connection, const char *why)
+{
+    if (connection->closed) return;
+    connection->doomed = why;
+    if (connection->request_count > 0) {
+        connection_watch(connection);
+        return;
+    }
+    output_flush(connection); /* What the socket does not take now is lost. */
+    connection_close(connection, why);
 }
 
 void connection_bury(struct connection *connection)

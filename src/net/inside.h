@@ -39,6 +39,8 @@ struct connection {
     int want;      /* What the seam was asked for: a set of enum io_ready. */
     uint8_t holds; /* Why its bytes wait: a set of enum connection_hold. */
     bool closed;
+    const char
+        *doomed; /* Why it is to be closed when its requests are answered; NULL: it is not. */
     bool write_blocked; /* The stream took less than all: told when it is writable. */
 
     /* In. `in` is NULL when no byte is pending. Bytes [in_at, in_end) are not handled yet. */
@@ -137,6 +139,9 @@ void connection_resumed(struct connection *connection); /* Handle what was stage
 void connection_watch(struct connection *connection);   /* Ask the seam for what is wanted now. */
 void connection_resume(struct connection *connection);  /* Have connection_resumed called. */
 void connection_mute(struct connection *connection, int64_t until_ms);
+/* The client broke the protocol: nothing more is handled, what came before is answered, as Kafka
+ * would have done before it read on; then it is closed. */
+void connection_doom(struct connection *connection, const char *why);
 void connection_set_software(struct connection *connection, struct view name, struct view version);
 
 /* request.c: make a request of a whole frame (without its length) at `at` of `buf`, and handle it.

@@ -102,7 +102,8 @@ static void leave_queue(struct request *request)
     assert(connection->request_count > 0);
     connection->request_count--;
     if (request->api->key == PRODUCE_KEY) connection->produce_count--;
-    if (connection->in != NULL) connection_resume(connection); /* What is staged may go on. */
+    /* What is staged may go on; or it was the last before the end. */
+    if (connection->in != NULL || connection->doomed != NULL) connection_resume(connection);
 }
 
 /* ---- counting -------------------------------------------------------------------------------- */
@@ -330,11 +331,15 @@ void request_finish(struct request *request)
 void request_close(struct request *request, const char *why)
 {
     assert(request->state == REQUEST_RUNNING);
+    struct connection *connection = request->connection;
     account(request);
     request->gone = NULL; /* Its handler knows. */
-    if (request->connection != NULL) {
+    if (connection != NULL) {
         metric_add(&request->shard->metrics, METRIC_VIOLATIONS, 1);
-        connection_close(request->connection, why);
+        leave_queue(request);
+        request->connection = NULL;
+        drain_queue(connection); /* Those behind it that were answered already. */
+        connection_doom(connection, why);
     }
     request_free(request);
 }
@@ -390,7 +395,7 @@ static bool version_served(struct shard *shard,
 static void refuse(struct connection *connection, enum metric metric, const char *why)
 {
     metric_add(&connection->shard->metrics, metric, 1);
-    connection_close(connection, why);
+    connection_doom(connection, why);
 }
 
 /* Header, then body. False: refused, the connection is closed. */
@@ -411,7 +416,7 @@ static bool decode(struct request *request, struct reader *in, const struct net_
     if (!version_served(request->shard, handler, request->api, request->version)) {
         metric_add(metrics, METRIC_UNSUPPORTED_VERSION, 1);
         if (request->api->key == API_VERSIONS_KEY) return true; /* Answered as version 0. */
-        connection_close(connection, "a version that is not served");
+        connection_doom(connection, "a version that is not served");
         return false;
     }
     void *message = arena_get(&request->arena, request->api->request->size_bytes);

@@ -196,6 +196,59 @@ static void violation(void **state)
     rig_close(&rig);
 }
 
+/* What came before a broken frame is answered, then the connection is closed. */
+static void answered_before_closed(void **state)
+{
+    (void)state;
+    static const char broken[] = {'\xff', '\xff', '\xff', '\xff'};
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 12, 4, 1);
+    memcpy(frames + size, broken, sizeof(broken));
+    int fd = client_open(&rig);
+    client_send(fd, frames, size + sizeof(broken));
+    assert_int_equal(next_id(&rig, fd), 1);
+    assert_true(client_closed(&rig, fd));
+    close(fd);
+
+    /* Two in process; the third does not parse; one behind it is never looked at. */
+    size = frame_make(frames, 0, 9, 2);
+    size += frame_make(frames + size, 0, 9, 3);
+    size += frame_make(frames + size, 0, 2, 4); /* A version that is not served. */
+    size += frame_make(frames + size, 12, 4, 5);
+    fd = client_open(&rig);
+    client_send(fd, frames, size);
+    assert_true(client_silent(&rig, fd));
+    assert_int_equal(rig.parked_count, 2);
+    answer(rig.parked[1]);
+    answer(rig.parked[0]);
+    assert_int_equal(next_id(&rig, fd), 2);
+    assert_int_equal(next_id(&rig, fd), 3);
+    assert_true(client_closed(&rig, fd));
+    assert_int_equal(rig.handled, 3);
+    close(fd);
+
+    /* One of several in process is given up: those before and behind it end. */
+    rig.parked_count = 0;
+    size = frame_make(frames, 0, 9, 6);
+    size += frame_make(frames + size, 0, 9, 7);
+    size += frame_make(frames + size, 0, 9, 8);
+    fd = client_open(&rig);
+    client_send(fd, frames, size);
+    turns(&rig, 2);
+    assert_int_equal(rig.parked_count, 3);
+    request_finish(rig.parked[2]);
+    request_close(rig.parked[1], "acks=0 and an error");
+    assert_true(client_silent(&rig, fd));
+    answer(rig.parked[0]);
+    assert_int_equal(next_id(&rig, fd), 6);
+    assert_true(client_closed(&rig, fd));
+    close(fd);
+    assert_int_equal(shard_request_count(rig.shard), 0);
+    rig_close(&rig);
+}
+
 /* Bytes behind the body are ignored, as by Kafka, and counted. */
 static void trailing(void **state)
 {
@@ -283,11 +336,11 @@ static void api_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_split),  cmocka_unit_test(many_in_one),
-        cmocka_unit_test(order),        cmocka_unit_test(produce_pipeline),
-        cmocka_unit_test(gone),         cmocka_unit_test(refused_frames),
-        cmocka_unit_test(violation),    cmocka_unit_test(trailing),
-        cmocka_unit_test(api_versions),
+        cmocka_unit_test(every_split), cmocka_unit_test(many_in_one),
+        cmocka_unit_test(order),       cmocka_unit_test(produce_pipeline),
+        cmocka_unit_test(gone),        cmocka_unit_test(refused_frames),
+        cmocka_unit_test(violation),   cmocka_unit_test(answered_before_closed),
+        cmocka_unit_test(trailing),    cmocka_unit_test(api_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
