@@ -35,6 +35,9 @@ LIBS    ?= -Wl,-Bstatic -lzstd -llz4 -lsnappy -lstdc++ -lz -ljson-c -lcrypto -Wl
 ifdef SAN
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDOHLE_SLOW_ASSERTS
 endif
+ifdef FUZZ
+SANFLAGS += -fsanitize=fuzzer-no-link
+endif
 CFLAGS  += $(CSTD) $(WARN) $(OPT) $(SANFLAGS)
 # Packed relocations: the tables' 22,000 pointers cost 12 KiB of file instead of 544. What nobody calls
 # is left out.
@@ -155,6 +158,15 @@ install: build $(B)/include/dohle-wire.h
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' include/dohle-wire.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/dohle-wire.pc
 	$(B)/dohle completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dohle
 	$(B)/dohle completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dohle
+
+# ---- fuzzing: test/fuzz/x.c is a target of libFuzzer; test/fuzz/run builds (clang, FUZZ=1) and runs them
+$(B)/fuzz/%: test/fuzz/%.c $(B)/libdohle.a $(B)/libgen.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $< $(LINK_ALL) $(LIBS) -o $@
+
+.PHONY: fuzz
+fuzz:
+	@test/fuzz/run $(ARGS)
 
 # ---- the rules that a program can check ---------------------------------------------------------
 tidy: build

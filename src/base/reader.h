@@ -30,7 +30,9 @@ struct reader {
 
 static inline struct reader reader_of(struct view bytes)
 {
-    return (struct reader){.start = bytes.data, .at = bytes.data, .end = bytes.data + bytes.size};
+    /* Of nothing the view may have no address, to which nothing may be added. */
+    const uint8_t *end = bytes.size == 0 ? bytes.data : bytes.data + bytes.size;
+    return (struct reader){.start = bytes.data, .at = bytes.data, .end = end};
 }
 
 static inline size_t reader_left(const struct reader *in)

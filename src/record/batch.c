@@ -98,8 +98,9 @@ bool batch_next(struct batch_scan *scan, struct batch_header *out, struct view *
     assert(scan->at <= scan->bytes.size);
 
     if (scan->fault != RECORD_OK) return false;
-    struct view rest = view_of(scan->bytes.data + scan->at, scan->bytes.size - scan->at);
-    if (rest.size < BATCH_FRAME_BYTES) return false;
+    uint32_t left = scan->bytes.size - scan->at;
+    if (left < BATCH_FRAME_BYTES) return false;
+    struct view rest = view_of(scan->bytes.data + scan->at, left);
     if ((int32_t)load_be32(rest.data + BATCH_AT_LENGTH) < BATCH_LENGTH_MIN) {
         scan->fault = RECORD_LENGTH;
         return false;

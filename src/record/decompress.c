@@ -62,7 +62,7 @@ static uint32_t left_of(const struct decompress *stream)
 
 static const uint8_t *at_of(const struct decompress *stream)
 {
-    return stream->in.data + stream->at;
+    return stream->at == 0 ? stream->in.data : stream->in.data + stream->at;
 }
 
 static uint32_t fail(struct decompress *stream, enum decompress_fault fault)

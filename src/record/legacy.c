@@ -47,8 +47,9 @@ enum record_fault legacy_message_load(struct view bytes, struct legacy_message *
 /* The next whole inner message at `at`. False: the end, a cut one, or iter->fault. */
 static bool inner_next(struct legacy_iter *iter, uint32_t at, struct view *message)
 {
-    struct view rest = view_of(iter->inner.data + at, iter->inner.size_bytes - at);
-    if (rest.size < BATCH_FRAME_BYTES) return false;
+    uint32_t left = iter->inner.size_bytes - at;
+    if (left < BATCH_FRAME_BYTES) return false;
+    struct view rest = view_of(iter->inner.data + at, left);
     int32_t size = (int32_t)load_be32(rest.data + AT_SIZE);
     if (size < SIZE_MIN) {
         iter->fault = RECORD_LENGTH;

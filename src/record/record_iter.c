@@ -67,6 +67,7 @@ static enum record_fault short_fault(const struct record_iter *iter)
 static void consume(struct record_iter *iter, uint32_t size)
 {
     assert(size <= iter->in.size);
+    if (size == 0) return; /* There may be no window yet. */
     iter->in.data += size;
     iter->in.size -= size;
     iter->at += size;
@@ -367,11 +368,11 @@ static inline uint32_t brief_parse(struct view in,
                                    struct record_brief *out,
                                    int32_t *timestamp_delta)
 {
-    const uint8_t *end = in.data + in.size;
-    const uint8_t *p = in.data;
     int32_t length, key_size, value_size;
     /* Length, attributes and two deltas are read without another look: 13 bytes at most. */
     if (UNLIKELY(in.size < 4 * BRIEF_VARINT_BYTES)) return 0;
+    const uint8_t *end = in.data + in.size;
+    const uint8_t *p = in.data;
     p = brief_varint(p, &length);
     if (UNLIKELY(p == NULL || length < 0 || length > end - p)) return 0;
     const uint8_t *body_end = p + length;
