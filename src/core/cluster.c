@@ -14,6 +14,7 @@
 #include "gen/end_transaction_record.h"
 #include "gen/feature_level_record.h"
 #include "gen/no_op_record.h"
+#include "gen/partition_change_record.h"
 #include "gen/producer_ids_record.h"
 
 #define CLUSTER_PRODUCER_ID_BLOCK 1000
@@ -226,10 +227,13 @@ enum cluster_liveness cluster_liveness_of(const struct cluster *cluster,
     return soft != NULL && soft->shutdown_offset >= 0 ? CLUSTER_SHUTTING_DOWN : CLUSTER_UNFENCED;
 }
 
-void cluster_note(struct cluster_soft *soft, enum cluster_reason reason, int64_t now_ms)
+void cluster_note(struct cluster_soft *soft, enum cluster_reason reason, const struct step *step)
 {
     soft->reason = reason;
-    soft->since_ms = now_ms;
+    soft->since_ms = step->now_ms;
+    soft->moved = 0;
+    for (uint32_t i = 0; i < step->record_count; i++)
+        soft->moved += step->records[i].value.message == &wire_partition_change_record;
 }
 
 struct cluster_contact *cluster_contact_find(const struct cluster *cluster,
@@ -279,6 +283,14 @@ bool cluster_session_valid(const struct cluster *cluster,
            contact->contact_ms + cluster->options.session_timeout_ms >= horizon_ms;
 }
 
+static void cluster_view_beats(const struct cluster_soft *soft, struct cluster_broker_view *out)
+{
+    out->moved = soft->moved;
+    out->beat_count = (uint32_t)MIN(soft->beat_next, CLUSTER_BEATS_KEPT);
+    for (uint32_t i = 0; i < out->beat_count; i++)
+        out->beats[i] = soft->beats[(soft->beat_next - out->beat_count + i) % CLUSTER_BEATS_KEPT];
+}
+
 bool cluster_broker(const struct cluster *cluster, int32_t id, struct cluster_broker_view *out)
 {
     const struct image_node *broker = image_broker(cluster->image, id);
@@ -295,6 +307,7 @@ bool cluster_broker(const struct cluster *cluster, int32_t id, struct cluster_br
         .contact_ms = contact == NULL ? -1 : contact->contact_ms,
         .session_end_ms = -1,
     };
+    if (soft != NULL) cluster_view_beats(soft, out);
     if (contact != NULL && id != cluster->options.own_broker_id)
         out->session_end_ms = contact->contact_ms + cluster->options.session_timeout_ms;
     return true;

@@ -148,6 +148,17 @@ enum cluster_reason {
     CLUSTER_REASON_SHUTDOWN      /* Fenced: its controlled shutdown was granted, or begun. */
 };
 
+/* One heartbeat as it was answered. */
+struct cluster_beat {
+    int64_t at_ms; /* When it was decided; monotonic. */
+    int64_t metadata_offset;
+    bool want_fence;
+    bool want_shut_down;
+    bool caught_up;
+    bool fenced;
+    bool should_shut_down;
+};
+
 /* What is known about a broker, for `explain` and tests. False: never heard of. */
 struct cluster_broker_view {
     enum cluster_liveness liveness;
@@ -157,6 +168,9 @@ struct cluster_broker_view {
     int64_t shutdown_offset; /* Others must have passed it before it may stop; -1. */
     int64_t contact_ms;      /* Last heartbeat of the registered epoch; -1: none. */
     int64_t session_end_ms;  /* Contact + session timeout; -1: it has no session. */
+    uint32_t moved;          /* Partitions that the last change of `liveness` changed. */
+    uint32_t beat_count;     /* Of the last heartbeats, oldest first. */
+    struct cluster_beat beats[CLUSTER_BEATS_KEPT];
 };
 bool cluster_broker(const struct cluster *cluster, int32_t id, struct cluster_broker_view *out);
 

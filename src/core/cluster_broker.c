@@ -267,7 +267,7 @@ enum step_result cluster_register_broker(struct cluster *cluster,
 
     soft->metadata_offset = -1;
     soft->shutdown_offset = -1; /* Also of the same incarnation: its next heartbeat tells anew. */
-    if (!same) cluster_note(soft, CLUSTER_REASON_REGISTERED, step->now_ms);
+    if (!same) cluster_note(soft, CLUSTER_REASON_REGISTERED, step);
     out->broker_epoch = epoch;
     return STEP_DONE;
 }
@@ -468,18 +468,33 @@ static void beat_note(struct cluster_soft *soft,
     soft->metadata_offset = in->current_metadata_offset;
     switch (next) {
     case BEAT_STAY: break;
-    case BEAT_UNFENCE: cluster_note(soft, CLUSTER_REASON_CAUGHT_UP, step->now_ms); break;
+    case BEAT_UNFENCE: cluster_note(soft, CLUSTER_REASON_CAUGHT_UP, step); break;
     case BEAT_SHUT_DOWN:
         soft->shutdown_offset = step->offset_next + step->record_count - 1;
-        cluster_note(soft, CLUSTER_REASON_SHUTDOWN, step->now_ms);
+        cluster_note(soft, CLUSTER_REASON_SHUTDOWN, step);
         break;
     default:
         soft->shutdown_offset = -1;
-        cluster_note(soft,
-                     next == BEAT_FENCE ? CLUSTER_REASON_WANTED_FENCE : CLUSTER_REASON_SHUTDOWN,
-                     step->now_ms);
+        cluster_note(
+            soft, next == BEAT_FENCE ? CLUSTER_REASON_WANTED_FENCE : CLUSTER_REASON_SHUTDOWN, step);
         break;
     }
+}
+
+static void beat_remember(struct cluster_soft *soft,
+                          const struct step *step,
+                          const struct broker_heartbeat_request *in,
+                          const struct broker_heartbeat_response *out)
+{
+    soft->beats[soft->beat_next++ % CLUSTER_BEATS_KEPT] = (struct cluster_beat){
+        .at_ms = step->now_ms,
+        .metadata_offset = in->current_metadata_offset,
+        .want_fence = in->want_fence,
+        .want_shut_down = in->want_shut_down,
+        .caught_up = out->is_caught_up,
+        .fenced = out->is_fenced,
+        .should_shut_down = out->should_shut_down,
+    };
 }
 
 enum step_result cluster_heartbeat(struct cluster *cluster,
@@ -515,6 +530,7 @@ enum step_result cluster_heartbeat(struct cluster *cluster,
     out->is_fenced = fenced;
     out->should_shut_down = next == BEAT_SHUT_DOWN_NOW;
     beat_note(soft, step, in, next);
+    beat_remember(soft, step, in, out);
     return STEP_DONE;
 }
 
@@ -541,7 +557,7 @@ enum step_result cluster_fence_expired(struct cluster *cluster, struct step *ste
         struct cluster_soft *soft = cluster_soft_get(cluster, id);
         if (soft == NULL || broker_add_fenced(step, broker, 1) != STEP_DONE) return STEP_E_MEMORY;
         soft->shutdown_offset = -1;
-        if (!broker->fenced) cluster_note(soft, CLUSTER_REASON_SESSION, step->now_ms);
+        if (!broker->fenced) cluster_note(soft, CLUSTER_REASON_SESSION, step);
     }
     cluster_contact_remove(cluster, expired);
     return STEP_DONE;

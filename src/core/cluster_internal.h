@@ -14,6 +14,9 @@ struct cluster_soft {
     int64_t since_ms;
     int64_t metadata_offset; /* -1: no heartbeat of this registration yet. */
     int64_t shutdown_offset; /* -1: not in controlled shutdown. */
+    uint32_t moved;          /* Partitions changed by what brought it here. */
+    uint64_t beat_next;      /* How many beats there were; the ring's next place. */
+    struct cluster_beat beats[CLUSTER_BEATS_KEPT];
 };
 
 /* When a broker was last heard, by id and epoch: also of ids and epochs that are not registered. */
@@ -53,7 +56,7 @@ void cluster_soft_remove(struct cluster *cluster, int32_t id);
 /* A broker's place in its life, and that something brought it to a new one. */
 enum cluster_liveness cluster_liveness_of(const struct cluster *cluster,
                                           const struct image_node *broker);
-void cluster_note(struct cluster_soft *soft, enum cluster_reason reason, int64_t now_ms);
+void cluster_note(struct cluster_soft *soft, enum cluster_reason reason, const struct step *step);
 
 struct cluster_contact *cluster_contact_find(const struct cluster *cluster,
                                              int32_t id,

@@ -324,6 +324,34 @@ static void test_stalled_controller(void **state)
     assert_string_equal(rig_tick(rig, 61200), "");
 }
 
+/* What `explain` tells: why, since when, what it moved, and the last beats. */
+static void test_explained(void **state)
+{
+    struct cluster_rig *rig = *state;
+    rig_up(rig, 1);
+    rig_up(rig, 2);
+    TOPIC(rig, "t", 1, 2, -1, 1, 2, -1, 2, 1);
+    for (int64_t at = 0; at < 10; at++) {
+        rig->now_ms = at;
+        BEAT(rig, 1, 20 + at);
+    }
+    struct cluster_broker_view view;
+    assert_true(cluster_broker(rig->cluster, 1, &view));
+    assert_int_equal(view.beat_count, CLUSTER_BEATS_KEPT);
+    assert_int_equal(view.beats[0].at_ms, 2);
+    assert_int_equal(view.beats[7].metadata_offset, 29);
+    assert_true(view.beats[7].caught_up);
+    assert_int_equal(view.moved, 0);
+    rig_pass(rig, 8000);
+    BEAT(rig, 2, INT64_MAX);
+    rig_pass(rig, 12000);
+    assert_true(cluster_broker(rig->cluster, 1, &view));
+    assert_int_equal(view.liveness, CLUSTER_FENCED);
+    assert_int_equal(view.reason, CLUSTER_REASON_SESSION);
+    assert_int_equal(view.since_ms, 10125);
+    assert_int_equal(view.moved, 3);
+}
+
 /* T16: one broker at a time, each sees what became of the one before. */
 static void test_two_expired(void **state)
 {
@@ -768,6 +796,7 @@ int main(void)
         TEST_22(test_unfencing),
         TEST_22(test_session),
         TEST_22(test_stalled_controller),
+        TEST_22(test_explained),
         TEST_22(test_two_expired),
         TEST_22(test_last_broker),
         TEST_22(test_want_fence),
