@@ -29,7 +29,8 @@
  * far above the brokers of any cluster, so that wrong ids and epochs cannot fill memory. */
 #define CLUSTER_CONTACTS_MAX 100000u
 
-/* Heartbeats remembered for each broker, to explain it: about sixteen seconds of an ordinary one. */
+/* Heartbeats remembered for each broker, to explain it: about sixteen seconds of an ordinary one.
+ */
 #define CLUSTER_BEATS_KEPT 8u
 
 /* Elections of one periodic pass, as in Kafka. */
