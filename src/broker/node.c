@@ -15,6 +15,17 @@
 
 /* ---- formatting ------------------------------------------------------------------------------ */
 
+/* The name of a new directory is durable when its parent has been synced. */
+static int node_sync_parent(struct node *node, const char *path)
+{
+    char parent[4096];
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) return io_disk_sync_dir(node->io, ".");
+    if (slash == path) return io_disk_sync_dir(node->io, "/");
+    int size = snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
+    return size < (int)sizeof(parent) ? io_disk_sync_dir(node->io, parent) : -ENAMETOOLONG;
+}
+
 /* The control part's first directory also gets the bootstrap checkpoint; meta.properties comes
  * last: it is what makes the directory a formatted one. */
 static int node_format(struct node *node, uint32_t index)
@@ -25,6 +36,7 @@ static int node_format(struct node *node, uint32_t index)
     (void)snprintf(meta.cluster_id, sizeof(meta.cluster_id), "%s", node->cluster_id);
     int result = io_disk_mkdir(node->io, path);
     if (result == -EEXIST) result = 0;
+    if (result == 0) result = node_sync_parent(node, path);
     if (result == 0 && index == 0) {
         char dir[4096];
         (void)snprintf(dir, sizeof(dir), "%s/__cluster_metadata-0", path);
