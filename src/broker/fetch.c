@@ -223,6 +223,10 @@ static void fetch_fill(struct fetch *fetch,
                        struct fetch_response_partition_data *out)
 {
     wire_struct_defaults(&wire_fetch_response_partition_data_shape, out);
+    /* Still being opened at the end of its wait: no high watermark is known. Without an error a
+     * client would take -1 for one, and its position for the end. */
+    if (item->high_watermark < 0 && item->error == KAFKA_NONE)
+        item->error = KAFKA_NOT_LEADER_OR_FOLLOWER;
     out->partition_index = item->wanted.partition;
     out->error_code = item->error;
     if (fetch->request->version <= 5 && item->error == KAFKA_KAFKA_STORAGE_ERROR)
