@@ -96,6 +96,11 @@ void sim_note(struct sim_node *node, const struct sim_trace *trace)
     if (world->options.trace != NULL) world->options.trace(world->options.trace_context, &full);
 }
 
+void sim_waits(struct sim_world *world, bool waits)
+{
+    world->options.waits = waits;
+}
+
 uint64_t sim_trace_hash(const struct sim_world *world)
 {
     return world->hash;
@@ -226,6 +231,13 @@ static int64_t world_us(const struct sim_node *node, int64_t monotonic_ms)
     return monotonic_ms <= node->clock_ms ? 0 : (monotonic_ms - node->clock_ms) * 1000;
 }
 
+static uint32_t sim_dead(struct sim_node *node)
+{
+    const struct sim_options *options = &node->world->options;
+    if (options->waits && options->dead != NULL) options->dead(options->dead_context, node);
+    return 0;
+}
+
 static uint32_t sim_turn(struct io *io, int64_t until_ms)
 {
     struct sim_shard *shard = sim_shard_of(io);
@@ -233,11 +245,11 @@ static uint32_t sim_turn(struct io *io, int64_t until_ms)
     struct sim_world *world = node->world;
     assert(!shard->in_turn);
     assert(!shard->in_job);
-    if (node->crashed) return 0;
+    if (node->crashed) return sim_dead(node);
 
     int64_t until_us = world_us(node, until_ms);
     if (world->options.waits) wait_for(shard, until_us);
-    if (node->crashed) return 0;
+    if (node->crashed) return sim_dead(node);
     shard->turn_us = world->now_us;
     shard->turn_wall_ms = sim_node_wall_ms(node);
     shard->in_turn = true;

@@ -42,9 +42,13 @@ struct sim_options {
     uint32_t net_stall_per_million;  /* Pieces that take up to two seconds [0]. */
     uint32_t net_reset_per_million;  /* Pieces in whose place the connection breaks [0]. */
     uint32_t net_sever_per_million;  /* Pieces from which on the connection is half open [0]. */
-    uint32_t cache_miss_percent;     /* Of io_disk_read_cached [25]; over 100: never. */
-    uint32_t break_after_ms; /* Silence after which a sender gives a connection up [15000]. */
-    uint64_t disk_bytes;     /* Space of a node's disk [1 GiB]. */
+    /* Told of a crashed process's io_turn() while turns wait: it would wait for ever. Need not
+     * return: what the process holds is gone with sim_node_crash(). NULL: the turn does nothing. */
+    void (*dead)(void *context, struct sim_node *node);
+    void *dead_context;
+    uint32_t cache_miss_percent; /* Of io_disk_read_cached [25]; over 100: never. */
+    uint32_t break_after_ms;     /* Silence after which a sender gives a connection up [15000]. */
+    uint64_t disk_bytes;         /* Space of a node's disk [1 GiB]. */
     void (*trace)(void *context, const struct sim_trace *trace); /* Told of all that happens. */
     void *trace_context;
 };
@@ -53,6 +57,9 @@ struct sim_options {
  * that is exhausted the program stops, here and in every call below. */
 struct sim_world *sim_world_new(uint64_t seed, const struct sim_options *options);
 void sim_world_free(struct sim_world *world); /* With all nodes and handles. NULL: nothing. */
+
+/* Change the option `waits`: for the while in which one process opens or closes. */
+void sim_waits(struct sim_world *world, bool waits);
 
 uint64_t sim_trace_hash(const struct sim_world *world); /* Of all that has happened so far. */
 int64_t sim_now_us(const struct sim_world *world);
