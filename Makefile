@@ -2,6 +2,7 @@
 #
 #   make build     build/dohle, build/libdohle-wire.a
 #   make test      unit tests (address and undefined sanitizers)
+#   make sim ARGS="FIRST COUNT"   seeds of the simulator
 #   make tidy      the rules that a program can check
 #   make install   program, library, header, completions under PREFIX (/usr/local), below DESTDIR
 #   make B=other   build into another folder
@@ -27,6 +28,8 @@ endif
 OPT     ?= -O2 -g
 # The isa-l CRC and OpenSSL choose by cpuid at run time, so the baseline stays generic.
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(B)
+# sim/ includes its own headers by folder too.
+$(B)/sim/%.o: CPPFLAGS += -I.
 PACKAGES = isa-l libzstd liblz4 snappy zlib openssl json-c libmicrohttpd rdkafka libpcap
 # What the server needs is linked in, but libc and isa-l; what only a command or the HTTP listener
 # needs (librdkafka, libpcap, libmicrohttpd) is loaded by it: docs/decisions/0006-linking.md.
@@ -47,13 +50,13 @@ FOLDERS  = base wire core record text sys io log net broker console
 SCHEMAS  = $(wildcard schema/messages/*.json)
 SOURCES  = $(filter-out %_test.c,$(foreach f,$(FOLDERS),$(wildcard src/$(f)/*.c)))
 CLI      = $(filter-out %_test.c,$(wildcard src/cli/*.c))
-SIM      = $(filter-out %_test.c,$(wildcard sim/*.c))
+SIM      = $(filter-out %_test.c sim/seeds.c,$(wildcard sim/*.c))
 TESTS    = $(foreach f,$(FOLDERS) cli,$(wildcard src/$(f)/*_test.c)) $(wildcard sim/*_test.c)
 
 GEN_STAMP = $(B)/gen.stamp
 TEST_BINS = $(TESTS:%.c=$(B)/%)
 
-.PHONY: all build test tidy clean run
+.PHONY: all build test tidy clean run sim
 all: build
 build: $(B)/dohle $(B)/libdohle-wire.a
 
@@ -120,6 +123,13 @@ LINK_ALL = -Wl,--start-group $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group
 
 $(B)/dohle: $(CLI:%.c=$(B)/%.o) $(B)/libdohle.a $(B)/libgen.a
 	$(CC) $(LDFLAGS) $(CLI:%.c=$(B)/%.o) $(LINK_ALL) $(LIBS) -o $@
+
+# ---- the simulator: make sim ARGS="FIRST COUNT [--trace] [--twice]" --------------------------------
+$(B)/sim/seeds: $(B)/sim/seeds.o $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a
+	$(CC) $(LDFLAGS) $< -Wl,--start-group $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group $(LIBS) -o $@
+
+sim: $(B)/sim/seeds
+	@$< $(ARGS)
 
 # ---- tests: src/x/y_test.c is a cmocka program over libdohle.a -----------------------------------
 $(TEST_BINS): $(B)/%: $(B)/%.o $(B)/libdohle.a $(B)/libgen.a $(B)/libsim.a $(B)/libcli.a

@@ -1,0 +1,128 @@
+/* cluster.c - see cluster.h. */
+#include "sim/cluster.h"
+
+#include <stdio.h>
+
+#define PORT 9092
+
+static void cluster_says(void *context, const char *line, size_t size)
+{
+    struct cluster *cluster = context;
+    char *out = cluster->said[cluster->said_count++ % CLUSTER_SAID_MAX];
+    size_t length = MIN(size, sizeof(cluster->said[0]));
+    (void)snprintf(out, sizeof(cluster->said[0]), "%.*s", (int)length, line);
+    if (cluster->print) printf("%10lld us said %s", (long long)sim_now_us(cluster->world), out);
+}
+
+static int64_t cluster_wall_ms(void *context)
+{
+    const struct cluster *cluster = context;
+    return cluster->io == NULL ? 0 : io_wall_ms(cluster->io);
+}
+
+static struct view cluster_setting(void *context, struct view name)
+{
+    const struct cluster *cluster = context;
+    if (view_is(name, "log.segment.bytes")) return view_of_string(cluster->settings[0]);
+    if (view_is(name, "log.index.interval.bytes")) return view_of_string(cluster->settings[1]);
+    return VIEW_NULL;
+}
+
+static NORETURN void cluster_dead(void *context, struct sim_node *machine)
+{
+    struct cluster *cluster = context;
+    assert(machine == cluster->machine);
+    longjmp(cluster->dead, 1);
+}
+
+void cluster_options(struct cluster *cluster, struct sim_options *options)
+{
+    options->dead = cluster_dead;
+    options->dead_context = cluster;
+}
+
+void cluster_init(struct cluster *cluster, struct sim_world *world, struct history *history)
+{
+    cluster->world = world;
+    cluster->history = history;
+    cluster->machine = sim_node_new(world, "broker");
+    cluster->say = (struct say){.fd = -1,
+                                .level = SAY_INFO,
+                                .wall_ms = cluster_wall_ms,
+                                .sink = cluster_says,
+                                .context = cluster};
+    (void)snprintf(cluster->settings[0], sizeof(cluster->settings[0]), "%u",
+                   cluster->shape.segment_bytes);
+    (void)snprintf(cluster->settings[1], sizeof(cluster->settings[1]), "%u",
+                   cluster->shape.index_interval_bytes);
+}
+
+static int cluster_open(struct cluster *cluster)
+{
+    static const char *const dirs[] = {"/data"};
+    struct node_options options = {
+        .io = cluster->io,
+        .say = &cluster->say,
+        .node_id = 1,
+        .log_dirs = dirs,
+        .log_dir_count = 1,
+        .listener_count = 1,
+        .num_partitions = 1,
+        .default_replication = 1,
+        .rack = VIEW_NULL,
+        .setting = cluster_setting,
+        .setting_context = cluster,
+    };
+    struct node_listener *listener = &options.listeners[0];
+    (void)snprintf(listener->name, sizeof(listener->name), "PLAINTEXT");
+    (void)snprintf(listener->host, sizeof(listener->host), "%s", sim_node_host(cluster->machine));
+    listener->port = PORT;
+    listener->inter_broker = true;
+    return node_open(&options, &cluster->node);
+}
+
+bool cluster_start(struct cluster *cluster)
+{
+    assert(cluster->io == NULL);
+    cluster->starts++;
+    cluster->history->restarts++;
+    cluster->io = sim_node_start(cluster->machine);
+    sim_tag(cluster->io, cluster);
+    sim_waits(cluster->world, true);
+    int result = setjmp(cluster->dead) == 0 ? cluster_open(cluster) : -1;
+    sim_waits(cluster->world, false);
+    if (sim_node_crashed(cluster->machine)) return false;
+    if (result != 0) {
+        cluster->node = NULL;
+        history_violation(cluster->history, "the node could not be opened: %d; %s", result,
+                          cluster->said[(cluster->said_count - 1) % CLUSTER_SAID_MAX]);
+    }
+    return true;
+}
+
+void cluster_turn(struct cluster *cluster)
+{
+    (void)node_turn(cluster->node, INT64_MAX);
+}
+
+void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice)
+{
+    sim_node_crash(cluster->machine, kind, choice);
+    cluster->io = NULL;
+    cluster->node = NULL;
+    if (kind != SIM_CRASH_KILL) history_power_cut(cluster->history);
+}
+
+bool cluster_stop(struct cluster *cluster)
+{
+    sim_waits(cluster->world, true);
+    if (setjmp(cluster->dead) == 0) cluster->node = node_close(cluster->node);
+    sim_waits(cluster->world, false);
+    if (sim_node_crashed(cluster->machine)) return false;
+    if (io_mem(cluster->io)->used_bytes != 0)
+        history_violation(cluster->history, "I21: %llu bytes are left after a clean stop",
+                          (unsigned long long)io_mem(cluster->io)->used_bytes);
+    io_free(cluster->io);
+    cluster->io = NULL;
+    return true;
+}

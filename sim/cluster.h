@@ -1,0 +1,54 @@
+/* cluster.h - a world with one node that runs the product's own objects, and its falls and starts.
+ *
+ * The node is opened with node_open() over a simulated `struct io` and given its turns by the run
+ * (run.h). While it opens or closes it has the world to itself: its own turns wait there, clients
+ * get none. A crash in the middle of that leaves it where it stands: its memory goes with it. */
+#pragma once
+
+#include <setjmp.h>
+
+#include "broker/node.h"
+#include "io/sim.h"
+#include "sim/history.h"
+
+#define CLUSTER_SAID_MAX 16u
+
+struct cluster_shape {
+    uint32_t segment_bytes;        /* log.segment.bytes */
+    uint32_t index_interval_bytes; /* log.index.interval.bytes */
+};
+
+struct cluster {
+    struct sim_world *world;
+    struct sim_node *machine;
+    struct history *history;
+    struct cluster_shape shape;
+    char settings[2][16]; /* As text. */
+    struct io *io;        /* NULL: no process. */
+    struct node *node;    /* NULL: not open. */
+    struct say say;
+    char said[CLUSTER_SAID_MAX][256]; /* Its last lines, a ring. */
+    uint32_t said_count;
+    bool print; /* Say to stdout too. */
+    uint32_t starts;
+    jmp_buf dead;
+};
+
+/* The options that the world needs for a cluster; the caller adds the network's and the disks'. */
+void cluster_options(struct cluster *cluster, struct sim_options *options);
+
+/* The machine, without a process. The world was made with cluster_options(). */
+void cluster_init(struct cluster *cluster, struct sim_world *world, struct history *history);
+
+/* Start the process. False: it crashed on the way (an arranged crash point), and is to be settled
+ * by cluster_crash(). That it cannot open is a violation. */
+bool cluster_start(struct cluster *cluster);
+
+/* One turn of the node. */
+void cluster_turn(struct cluster *cluster);
+
+/* End the process: nothing of it runs any more, the disk is settled. */
+void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice);
+
+/* A clean stop; checks that it gives all memory back (I21). False: crashed on the way. */
+bool cluster_stop(struct cluster *cluster);

@@ -1,0 +1,154 @@
+/* history.c - see history.h. */
+#include "sim/history.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/bytes.h"
+#include "sim/chance.h"
+
+void history_free(struct history *history)
+{
+    for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++)
+        free(history->logs[i].entries);
+}
+
+void history_violation(struct history *history, const char *format, ...)
+{
+    if (history_violated(history)) return;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(history->violation, sizeof(history->violation), format, arguments);
+    va_end(arguments);
+}
+
+uint32_t history_value_bytes(struct history_value value, uint8_t *out)
+{
+    uint64_t place = chance_mixed(((uint64_t)value.producer << 32 | value.number) + 77);
+    uint32_t room = HISTORY_VALUE_MAX - HISTORY_VALUE_MIN + 1;
+    uint32_t size = HISTORY_VALUE_MIN + (uint32_t)(place >> 8) % (place % 8 == 0 ? room : 60);
+    store_be32(out, value.producer);
+    store_be32(out + 4, value.number);
+    memset(out + HISTORY_VALUE_MIN, (int)(place & 0xff), size - HISTORY_VALUE_MIN);
+    return size;
+}
+
+bool history_value_read(struct view bytes, struct history_value *out)
+{
+    uint8_t expected[HISTORY_VALUE_MAX];
+    if (bytes.null || bytes.size < HISTORY_VALUE_MIN) return false;
+    *out = (struct history_value){load_be32(bytes.data), load_be32(bytes.data + 4)};
+    if (out->producer >= HISTORY_PRODUCERS_MAX) return false;
+    uint32_t size = history_value_bytes(*out, expected);
+    return size == bytes.size && memcmp(expected, bytes.data, size) == 0;
+}
+
+static struct history_entry *entry_at(struct history_log *log, int64_t offset)
+{
+    if (offset >= log->capacity) {
+        int64_t capacity = MAX(offset + 1, log->capacity * 2 + 64);
+        struct history_entry *entries =
+            realloc(log->entries, (size_t)capacity * sizeof(*log->entries));
+        if (entries == NULL) abort();
+        memset(entries + log->capacity, 0,
+               (size_t)(capacity - log->capacity) * sizeof(*log->entries));
+        log->entries = entries;
+        log->capacity = capacity;
+    }
+    log->end = MAX(log->end, offset + 1);
+    return &log->entries[offset];
+}
+
+void history_claim(struct history *history,
+                   uint32_t log,
+                   int64_t offset,
+                   struct history_value value,
+                   enum history_claim claim)
+{
+    assert(log < HISTORY_LOGS_MAX);
+    if (offset < 0 || offset > INT32_MAX) {
+        history_violation(history, "log %u: a record at offset %lld", log, (long long)offset);
+        return;
+    }
+    struct history_entry *entry = entry_at(&history->logs[log], offset);
+    bool same = entry->value.producer == value.producer && entry->value.number == value.number;
+    if (entry->claim != HISTORY_NONE && !same)
+        history_violation(history, "I2: log %u offset %lld was record %u.%u (%s), now it is %u.%u",
+                          log, (long long)offset, entry->value.producer, entry->value.number,
+                          entry->claim == HISTORY_FIRM ? "firm" : "acks=1", value.producer,
+                          value.number);
+    entry->value = value;
+    entry->claim = (uint8_t)MAX(entry->claim, (uint8_t)claim);
+}
+
+void history_topic(struct history *history, uint32_t topic, struct uuid id, int32_t partitions)
+{
+    struct history_topic *known = &history->topics[topic];
+    if (known->known && !uuid_equal(known->id, id))
+        history_violation(history, "I17: topic %s has another id than before", known->name);
+    if (partitions != known->partitions)
+        history_violation(history, "I17: topic %s has %d partitions, not %d", known->name,
+                          partitions, known->partitions);
+    known->id = id;
+    known->known = true;
+}
+
+void history_producer_id(struct history *history, int64_t id)
+{
+    for (uint32_t i = 0; i < history->producer_id_count; i++)
+        if (history->producer_ids[i] == id)
+            history_violation(history, "I16: producer id %lld was given twice", (long long)id);
+    assert(history->producer_id_count < HISTORY_IDS_MAX);
+    history->producer_ids[history->producer_id_count++] = id;
+}
+
+void history_power_cut(struct history *history)
+{
+    history->power_cuts++;
+    for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++) {
+        struct history_log *log = &history->logs[i];
+        for (int64_t offset = 0; offset < log->end; offset++)
+            if (log->entries[offset].claim == HISTORY_WEAK)
+                log->entries[offset].claim = HISTORY_NONE;
+    }
+}
+
+void history_audit_begin(struct history *history)
+{
+    for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++) {
+        history->logs[i].audited_end = 0;
+        memset(history->logs[i].audited_number, 0, sizeof(history->logs[i].audited_number));
+    }
+}
+
+void history_audit_record(struct history *history,
+                          uint32_t log,
+                          int64_t offset,
+                          struct history_value value)
+{
+    struct history_log *at = &history->logs[log];
+    uint32_t *number = &at->audited_number[value.producer];
+    if (offset != at->audited_end)
+        history_violation(history, "log %u: offset %lld follows %lld", log, (long long)offset,
+                          (long long)at->audited_end - 1);
+    if (history->idempotent[value.producer] && value.number < *number)
+        history_violation(history, "I9: log %u offset %lld: record %u.%u comes behind %u.%u", log,
+                          (long long)offset, value.producer, value.number, value.producer,
+                          *number - 1);
+    *number = value.number + 1;
+    at->audited_end = offset + 1;
+}
+
+void history_audit_end(struct history *history)
+{
+    for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++) {
+        struct history_log *log = &history->logs[i];
+        for (int64_t offset = log->audited_end; offset < log->end; offset++)
+            if (log->entries[offset].claim != HISTORY_NONE)
+                history_violation(history, "I1: log %u ends at %lld; record %u.%u at %lld is lost",
+                                  i, (long long)log->audited_end,
+                                  log->entries[offset].value.producer,
+                                  log->entries[offset].value.number, (long long)offset);
+    }
+}

@@ -1,0 +1,102 @@
+/* history.h - what the clients of a run were told, and the checkers over it.
+ *
+ * A record is a pair (producer, number); its bytes follow from the pair. What a reply says of an
+ * offset is a claim:
+ *
+ *   firm   acknowledged with acks=all, or read: it holds for ever
+ *   weak   acknowledged with acks=1: it holds until the next power cut
+ *
+ * Checked at once: an offset has one record for ever (I2), high watermarks and log starts never go
+ * back for one client (I3), topics keep id and partitions (I17), producer ids are given once (I16),
+ * errors are true to what they say (I24). At an audit, where a whole log is read: nothing claimed
+ * is missing (I1), nothing of an idempotent producer comes twice or out of order (I9). */
+#pragma once
+
+#include "base/base.h"
+#include "base/view.h"
+
+#define HISTORY_TOPICS_MAX     4u
+#define HISTORY_PARTITIONS_MAX 4u /* Of one topic. */
+#define HISTORY_LOGS_MAX       (HISTORY_TOPICS_MAX * HISTORY_PARTITIONS_MAX)
+#define HISTORY_PRODUCERS_MAX  8u
+#define HISTORY_IDS_MAX        4096u
+
+struct history_value {
+    uint32_t producer, number;
+};
+
+struct history_entry {
+    struct history_value value;
+    uint8_t claim; /* enum history_claim */
+};
+
+enum history_claim { HISTORY_NONE, HISTORY_WEAK, HISTORY_FIRM };
+
+struct history_log {
+    struct history_entry *entries; /* By offset. */
+    int64_t end, capacity;
+    int64_t audited_end;                            /* Of the running audit. */
+    uint32_t audited_number[HISTORY_PRODUCERS_MAX]; /* The largest seen, plus one. */
+};
+
+struct history_topic {
+    char name[16];
+    int32_t partitions;
+    bool known; /* Its creation was acknowledged. */
+    struct uuid id;
+};
+
+struct history {
+    struct history_log logs[HISTORY_LOGS_MAX];
+    struct history_topic topics[HISTORY_TOPICS_MAX];
+    uint32_t topic_count;
+    bool idempotent[HISTORY_PRODUCERS_MAX];
+    int64_t producer_ids[HISTORY_IDS_MAX];
+    uint32_t producer_id_count;
+    uint32_t power_cuts, restarts;
+    uint32_t windows_lost;       /* See client_producer.c. */
+    uint64_t acknowledged, read; /* Records. */
+    bool print;                  /* Tell on stdout what producers send and are told. */
+    char violation[256];         /* The first one; empty: none. */
+};
+
+void history_free(struct history *history);
+
+/* A rule was broken. Only the first one is kept. */
+void history_violation(struct history *history, const char *format, ...) PRINTF(2, 3);
+
+static inline bool history_violated(const struct history *history)
+{
+    return history->violation[0] != '\0';
+}
+
+/* The bytes of a record's value: HISTORY_VALUE_MIN to HISTORY_VALUE_MAX. Returns the size. */
+#define HISTORY_VALUE_MIN 8u
+#define HISTORY_VALUE_MAX 600u
+uint32_t history_value_bytes(struct history_value value, uint8_t *out);
+
+/* Read a value back. False: these are not the bytes of any record. */
+bool history_value_read(struct view bytes, struct history_value *out);
+
+/* A reply says that the record lies there. */
+void history_claim(struct history *history,
+                   uint32_t log,
+                   int64_t offset,
+                   struct history_value value,
+                   enum history_claim claim);
+
+/* A topic was acknowledged or listed with this id. */
+void history_topic(struct history *history, uint32_t topic, struct uuid id, int32_t partitions);
+
+void history_producer_id(struct history *history, int64_t id);
+
+/* The power was cut: weak claims are gone. */
+void history_power_cut(struct history *history);
+
+/* An audit reads every log from its start: begin, one call for each record in order, end. */
+void history_audit_begin(struct history *history);
+void history_audit_record(struct history *history,
+                          uint32_t log,
+                          int64_t offset,
+                          struct history_value value);
+void history_audit_end(struct history *history);

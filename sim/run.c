@@ -1,0 +1,318 @@
+/* run.c - see run.h. */
+#include "sim/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "sim/client.h"
+#include "sim/cluster.h"
+
+#define RUN_CLIENTS_MAX 10u
+#define RUN_DRAIN_MS    120000
+#define RUN_REST_MS     5000
+#define RUN_STORM_MS    20000
+#define RUN_TURNS_MAX   3000000u /* Of one run: a loop that never ends is a violation. */
+
+struct run {
+    uint64_t seed;
+    struct sim_world *world;
+    struct cluster cluster;
+    struct history history;
+    struct client *clients[RUN_CLIENTS_MAX];
+    uint32_t client_count;
+    struct chance faults;
+    bool wants[RUN_FAULTS];
+    int64_t next_fault_us;
+    int64_t start_us; /* When the node that is down starts again. */
+    int64_t wall_ms;  /* How far the machine's clock has jumped. */
+    uint32_t turns;
+    bool trace;
+    struct run_result *result;
+};
+
+const char *run_fault_name(enum run_fault fault)
+{
+    static const char *const names[] = {"kill",  "power cut", "crash point", "stop",
+                                        "pause", "reset",     "half open",   "wall jump"};
+    return names[fault];
+}
+
+static void run_trace(void *context, const struct sim_trace *trace)
+{
+    struct run *run = context;
+    run->result->events++;
+    if (!run->trace) return;
+    printf("%10lld us %-8s %-9s %-10s %8llu %6llu -> %lld\n", (long long)trace->at_us, trace->node,
+           trace->kind, trace->name, (unsigned long long)trace->offset,
+           (unsigned long long)trace->size, (long long)trace->result);
+}
+
+/* ---- the shape ------------------------------------------------------------------------------- */
+
+static void run_clients(struct run *run, struct chance *shape)
+{
+    struct history *history = &run->history;
+    uint32_t producers = 1 + chance_below(shape, 4), readers = 1 + chance_below(shape, 3);
+    for (uint32_t i = 0; i < 1 + producers + readers; i++) {
+        enum client_role role = i == 0           ? CLIENT_ADMIN
+                                : i <= producers ? CLIENT_PRODUCER
+                                                 : CLIENT_READER;
+        struct client *client = client_new(run->world, history, role, run->seed, i);
+        client_connects_to(client, sim_node_host(run->cluster.machine));
+        run->clients[run->client_count++] = client;
+        if (role != CLIENT_PRODUCER) continue;
+        client->number = i - 1;
+        client->idempotent = chance_percent(shape, 60);
+        client->acks = client->idempotent || chance_percent(shape, 40) ? -1 : 1;
+        client->quota = 50 + chance_below(shape, 600);
+        history->idempotent[client->number] = client->idempotent;
+    }
+}
+
+static void run_shape(struct run *run)
+{
+    struct chance shape = chance_of(run->seed, 1);
+    struct sim_options options = {
+        .forbid_blocking = true, .trace = run_trace, .trace_context = run, .break_after_ms = 5000};
+    cluster_options(&run->cluster, &options);
+    for (uint32_t i = 0; i < RUN_FAULTS; i++)
+        run->wants[i] = chance_percent(&shape, 50);
+    if (chance_percent(&shape, 50)) options.disk_stall_per_million = 3000;
+    if (chance_percent(&shape, 50)) options.net_stall_per_million = 3000;
+    if (run->wants[RUN_RESET]) options.net_reset_per_million = 1000;
+    run->world = sim_world_new(run->seed, &options);
+    run->cluster.shape.segment_bytes = 4096u << chance_below(&shape, 5);
+    run->cluster.shape.index_interval_bytes = 64u << chance_below(&shape, 7);
+    cluster_init(&run->cluster, run->world, &run->history);
+    run->history.topic_count = 1 + chance_below(&shape, HISTORY_TOPICS_MAX - 1);
+    for (uint32_t i = 0; i < run->history.topic_count; i++) {
+        struct history_topic *topic = &run->history.topics[i];
+        (void)snprintf(topic->name, sizeof(topic->name), "topic%u", i);
+        topic->partitions = 1 + (int32_t)chance_below(&shape, HISTORY_PARTITIONS_MAX);
+    }
+    run_clients(run, &shape);
+    run->faults = chance_of(run->seed, 2);
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static void run_note(struct run *run, enum run_fault fault)
+{
+    run->result->faults[fault]++;
+    if (run->trace)
+        printf("%10lld us fault %s\n", (long long)sim_now_us(run->world), run_fault_name(fault));
+}
+
+/* The process has ended; it starts again after a while. */
+static void run_down(struct run *run)
+{
+    run->start_us = sim_now_us(run->world) + chance_below(&run->faults, 500000);
+}
+
+static enum sim_crash run_cut_kind(struct run *run)
+{
+    enum sim_crash kind;
+    do
+        kind = (enum sim_crash)(SIM_CRASH_WORST + chance_below(&run->faults, SIM_CRASH_KINDS - 1));
+    while (kind == SIM_CRASH_CHOSEN);
+    return kind;
+}
+
+static void run_power_cut(struct run *run)
+{
+    run_note(run, RUN_POWER_CUT);
+    cluster_crash(&run->cluster, run_cut_kind(run), chance_next(&run->faults));
+    run_down(run);
+}
+
+/* A crash point was reached: a power cut in the middle of a call, or a kill. */
+static void run_crashed(struct run *run)
+{
+    run_note(run, RUN_CRASH_POINT);
+    enum sim_crash kind = chance_percent(&run->faults, 30) ? SIM_CRASH_KILL : run_cut_kind(run);
+    cluster_crash(&run->cluster, kind, chance_next(&run->faults));
+    run_down(run);
+}
+
+static void run_start(struct run *run)
+{
+    if (!cluster_start(&run->cluster)) run_crashed(run);
+}
+
+static void run_stop(struct run *run)
+{
+    if (cluster_stop(&run->cluster))
+        run_down(run);
+    else
+        run_crashed(run);
+}
+
+/* Half an hour at most from the clients' clocks: a leader refuses records from an hour ahead. */
+static void run_wall_jump(struct run *run)
+{
+    int64_t to_ms = (int64_t)chance_below(&run->faults, 3600000) - 1800000;
+    sim_node_wall_jump(run->cluster.machine, to_ms - run->wall_ms);
+    run->wall_ms = to_ms;
+}
+
+static void run_strike(struct run *run, enum run_fault fault)
+{
+    struct sim_node *machine = run->cluster.machine;
+    struct chance *faults = &run->faults;
+    switch (fault) {
+    case RUN_KILL:
+        cluster_crash(&run->cluster, SIM_CRASH_KILL, 0);
+        run_down(run);
+        break;
+    case RUN_POWER_CUT: run_power_cut(run); return;
+    case RUN_CRASH_POINT:
+        sim_node_fault(machine, &(struct sim_fault){.kind = SIM_FAULT_CRASH,
+                                                    .nth = 1 + chance_below(faults, 60)});
+        return; /* Noted when it strikes. */
+    case RUN_STOP: run_stop(run); break;
+    case RUN_PAUSE: sim_node_pause(machine, chance_below(faults, 3000)); break;
+    case RUN_RESET:
+        if (!sim_node_reset_stream(machine)) return;
+        break;
+    case RUN_SEVER:
+        if (!sim_node_sever_stream(machine)) return;
+        break;
+    case RUN_WALL_JUMP: run_wall_jump(run); break;
+    case RUN_FAULTS: break;
+    }
+    run_note(run, fault);
+}
+
+static void run_maybe_strike(struct run *run)
+{
+    if (sim_now_us(run->world) < run->next_fault_us) return;
+    run->next_fault_us = sim_now_us(run->world) + 1000 + chance_below(&run->faults, 1500000);
+    enum run_fault fault = (enum run_fault)chance_below(&run->faults, RUN_FAULTS);
+    if (run->wants[fault] && run->cluster.node != NULL) run_strike(run, fault);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static bool run_finished(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->client_count; i++)
+        if (!client_finished(run->clients[i])) return false;
+    return run->cluster.node != NULL;
+}
+
+/* One step of the world, up to `until_us`. */
+static void run_step(struct run *run, int64_t until_us)
+{
+    struct io *who = NULL;
+    if (run->cluster.io == NULL) {
+        if (sim_now_us(run->world) >= run->start_us) run_start(run);
+        until_us = MIN(until_us, MAX(run->start_us, sim_now_us(run->world)));
+    }
+    if (history_violated(&run->history)) return;
+    switch (sim_step(run->world, until_us, &who)) {
+    case SIM_TURN:
+        if (sim_tag_of(who) == &run->cluster)
+            cluster_turn(&run->cluster);
+        else
+            client_turn(sim_tag_of(who));
+        break;
+    case SIM_CRASHED: run_crashed(run); break;
+    case SIM_NOTHING: sim_pass(run->world, until_us); break;
+    case SIM_UNTIL: break;
+    }
+    if (++run->turns > RUN_TURNS_MAX)
+        history_violation(&run->history, "I23: %u turns and no end", RUN_TURNS_MAX);
+}
+
+static bool run_goes_on(const struct run *run, int64_t until_us)
+{
+    return !history_violated(&run->history) && sim_now_us(run->world) < until_us &&
+           !run_finished(run);
+}
+
+static void run_storm(struct run *run)
+{
+    int64_t end_us = sim_now_us(run->world) + RUN_STORM_MS * 1000ll;
+    while (run_goes_on(run, end_us)) {
+        if (run->cluster.node != NULL) run_maybe_strike(run);
+        if (!history_violated(&run->history)) run_step(run, MIN(end_us, run->next_fault_us));
+        if (sim_now_us(run->world) >= run->next_fault_us && run->cluster.node == NULL)
+            run->next_fault_us = sim_now_us(run->world) + 1000;
+    }
+    for (uint32_t i = 0; i < run->client_count; i++)
+        run->clients[i]->storm = false;
+    sim_node_heal(run->cluster.machine);
+}
+
+static void run_settle(struct run *run, const char *phase)
+{
+    int64_t end_us = sim_now_us(run->world) + RUN_DRAIN_MS * 1000ll;
+    while (run_goes_on(run, end_us))
+        run_step(run, end_us);
+    if (!run_finished(run))
+        history_violation(&run->history, "I23: the %s has not ended after %d s", phase,
+                          RUN_DRAIN_MS / 1000);
+}
+
+/* Let the world go on for a while: what was acknowledged with acks=1 becomes durable. */
+static void run_rest(struct run *run)
+{
+    int64_t end_us = sim_now_us(run->world) + RUN_REST_MS * 1000ll;
+    while (!history_violated(&run->history) &&
+           (sim_now_us(run->world) < end_us || run->cluster.node == NULL))
+        run_step(run, MAX(end_us, run->start_us));
+}
+
+/* Read everything anew, with one of the readers. */
+static void run_audit(struct run *run, const char *phase)
+{
+    run_rest(run);
+    if (history_violated(&run->history)) return;
+    struct client *client = run->clients[run->client_count - 1];
+    memset(client->offsets, 0, sizeof(client->offsets));
+    memset(client->caught_up, 0, sizeof(client->caught_up));
+    client->audit = true;
+    /* A reply under way was asked for other offsets. */
+    wire_link_drop(&client->link);
+    history_audit_begin(&run->history);
+    run_settle(run, phase);
+    if (!history_violated(&run->history)) history_audit_end(&run->history);
+}
+
+static void run_phases(struct run *run)
+{
+    run_start(run);
+    run->next_fault_us = sim_now_us(run->world) + chance_below(&run->faults, 1000000);
+    run_storm(run);
+    run_settle(run, "drain");
+    run_audit(run, "audit after the storm");
+    if (history_violated(&run->history)) return;
+    cluster_crash(&run->cluster, SIM_CRASH_WORST, 0);
+    run_down(run);
+    run_audit(run, "audit after a power cut");
+    if (history_violated(&run->history)) return;
+    run_stop(run);
+    run_audit(run, "audit after a stop");
+}
+
+void run_seed(uint64_t seed, bool trace, struct run_result *result)
+{
+    struct run *run = calloc(1, sizeof(*run));
+    if (run == NULL) abort();
+    memset(result, 0, sizeof(*result));
+    run->seed = seed;
+    run->trace = run->cluster.print = run->history.print = trace;
+    run->result = result;
+    run_shape(run);
+    run_phases(run);
+    result->trace_hash = sim_trace_hash(run->world);
+    result->simulated_us = sim_now_us(run->world);
+    result->acknowledged = run->history.acknowledged;
+    result->read = run->history.read;
+    (void)snprintf(result->violation, sizeof(result->violation), "%s", run->history.violation);
+    for (uint32_t i = 0; i < run->client_count; i++)
+        client_free(run->clients[i]);
+    sim_world_free(run->world);
+    history_free(&run->history);
+    free(run);
+}

@@ -1,0 +1,40 @@
+/* run.h - one seed: the shape of a cluster, its clients, a storm of faults, healing, audits.
+ *
+ *   storm      clients work; kills, power cuts, crash points, stops, pauses, broken streams
+ *   drain      no new faults; all that was begun is acknowledged within RUN_DRAIN_MS (I23)
+ *   audit      every log is read from its start and held against what clients were told
+ *   cut        the power is cut, the worst outcome; the node starts again
+ *   audit      the same again
+ *   stop       a clean stop, a start, and a last audit
+ *
+ * Each kind of fault is off in about half of the seeds: quiet hides other bugs than a storm does.
+ */
+#pragma once
+
+#include "base/base.h"
+
+enum run_fault {
+    RUN_KILL,
+    RUN_POWER_CUT,
+    RUN_CRASH_POINT, /* A crash in the middle of a disk call. */
+    RUN_STOP,
+    RUN_PAUSE,
+    RUN_RESET,
+    RUN_SEVER,
+    RUN_WALL_JUMP,
+    RUN_FAULTS
+};
+
+struct run_result {
+    uint64_t trace_hash;
+    uint64_t events; /* As told to the trace. */
+    int64_t simulated_us;
+    uint64_t acknowledged, read; /* Records. */
+    uint32_t faults[RUN_FAULTS]; /* That struck. */
+    char violation[256];         /* Empty: none. */
+};
+
+const char *run_fault_name(enum run_fault fault);
+
+/* Run one seed. `trace`: print what happens, line by line. */
+void run_seed(uint64_t seed, bool trace, struct run_result *result);

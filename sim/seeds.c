@@ -1,0 +1,121 @@
+/* seeds.c - `seeds FIRST COUNT [--trace] [--twice]`: run seeds and tell what they found.
+ *
+ * Each seed runs in a process of its own, so that one that stops at an assertion is a violation and
+ * not the end. `--twice` runs every seed twice and compares the traces. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/run.h"
+
+struct totals {
+    uint32_t passed, failed;
+    uint64_t events, acknowledged, read;
+    int64_t simulated_us;
+    uint64_t faults[RUN_FAULTS];
+};
+
+static int64_t clock_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* The seed in a child; its result comes through a pipe. */
+static void run_apart(uint64_t seed, bool trace, struct run_result *result)
+{
+    int ends[2], status = 0;
+    memset(result, 0, sizeof(*result));
+    fflush(stdout);
+    if (pipe(ends) != 0) abort();
+    pid_t child = fork();
+    if (child < 0) abort();
+    if (child == 0) {
+        close(ends[0]);
+        run_seed(seed, trace, result);
+        fflush(stdout);
+        _exit(write(ends[1], result, sizeof(*result)) == (ssize_t)sizeof(*result) ? 0 : 1);
+    }
+    close(ends[1]);
+    ssize_t size = read(ends[0], result, sizeof(*result));
+    close(ends[0]);
+    if (waitpid(child, &status, 0) != child) abort();
+    if (size == (ssize_t)sizeof(*result)) return;
+    memset(result, 0, sizeof(*result));
+    (void)snprintf(result->violation, sizeof(result->violation),
+                   "the program stopped: signal %d (an assertion is %d or %d)",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : 0, 4, 5);
+}
+
+static void seed_run(struct totals *totals, uint64_t seed, bool trace, bool twice)
+{
+    struct run_result result, again;
+    run_apart(seed, trace, &result);
+    if (twice && result.violation[0] == '\0') {
+        run_apart(seed, false, &again);
+        if (again.trace_hash != result.trace_hash)
+            (void)snprintf(result.violation, sizeof(result.violation),
+                           "the same seed gave another trace the second time");
+    }
+    bool fine = result.violation[0] == '\0';
+    totals->passed += fine;
+    totals->failed += !fine;
+    totals->events += result.events;
+    totals->acknowledged += result.acknowledged;
+    totals->read += result.read;
+    totals->simulated_us += result.simulated_us;
+    for (uint32_t i = 0; i < RUN_FAULTS; i++)
+        totals->faults[i] += result.faults[i];
+    if (fine)
+        printf("seed %llu: ok, trace %016llx\n", (unsigned long long)seed,
+               (unsigned long long)result.trace_hash);
+    else
+        printf("seed %llu: VIOLATION %s; run again with: make sim ARGS=\"%llu 1 --trace\"\n",
+               (unsigned long long)seed, result.violation, (unsigned long long)seed);
+}
+
+static void print_totals(const struct totals *totals, int64_t took_us)
+{
+    uint32_t seeds = totals->passed + totals->failed;
+    double seconds = (double)took_us / 1e6;
+    printf("%u seeds in %.1f s, %.1f ms each; %.0f events per second; %.0f s simulated\n", seeds,
+           seconds, seeds > 0 ? seconds * 1000 / seeds : 0, (double)totals->events / seconds,
+           (double)totals->simulated_us / 1e6);
+    printf("%llu records acknowledged, %llu read; faults:",
+           (unsigned long long)totals->acknowledged, (unsigned long long)totals->read);
+    for (uint32_t i = 0; i < RUN_FAULTS; i++)
+        printf("%s %s %llu", i > 0 ? "," : "", run_fault_name((enum run_fault)i),
+               (unsigned long long)totals->faults[i]);
+    printf("; violations %u\n%u passed, %u failed\n", totals->failed, totals->passed,
+           totals->failed);
+}
+
+int main(int argc, char **argv)
+{
+    struct totals totals = {0};
+    bool trace = false, twice = false;
+    uint64_t numbers[2] = {1, 100};
+    uint32_t count = 0;
+    for (int i = 1; i < argc; i++) {
+        char *end = argv[i];
+        if (strcmp(argv[i], "--trace") == 0)
+            trace = true;
+        else if (strcmp(argv[i], "--twice") == 0)
+            twice = true;
+        else if (count < 2)
+            numbers[count++] = strtoull(argv[i], &end, 10);
+        if (*end != '\0' && end != argv[i]) count = 3;
+    }
+    if (count > 2) {
+        fprintf(stderr, "usage: seeds FIRST COUNT [--trace] [--twice]\n");
+        return 2;
+    }
+    int64_t start_us = clock_us();
+    for (uint64_t i = 0; i < numbers[1]; i++)
+        seed_run(&totals, numbers[0] + i, trace, twice);
+    print_totals(&totals, clock_us() - start_us);
+    return totals.failed == 0 ? 0 : 1;
+}
