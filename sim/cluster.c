@@ -69,6 +69,7 @@ static int cluster_open(struct cluster *cluster)
         .listener_count = 1,
         .num_partitions = 1,
         .default_replication = 1,
+        .ack_replicated = cluster->shape.page_cache,
         .rack = VIEW_NULL,
         .setting = cluster_setting,
         .setting_context = cluster,

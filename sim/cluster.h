@@ -16,6 +16,7 @@
 struct cluster_shape {
     uint32_t segment_bytes;        /* log.segment.bytes */
     uint32_t index_interval_bytes; /* log.index.interval.bytes */
+    bool page_cache;               /* dohle.ack.durability=replicated: promises less. */
 };
 
 struct cluster {

@@ -295,13 +295,14 @@ static void run_phases(struct run *run)
     run_audit(run, "audit after a stop");
 }
 
-void run_seed(uint64_t seed, bool trace, struct run_result *result)
+void run_seed(const struct run_options *options, struct run_result *result)
 {
     struct run *run = calloc(1, sizeof(*run));
     if (run == NULL) abort();
     memset(result, 0, sizeof(*result));
-    run->seed = seed;
-    run->trace = run->cluster.print = run->history.print = trace;
+    run->seed = options->seed;
+    run->trace = run->cluster.print = run->history.print = options->trace;
+    run->cluster.shape.page_cache = options->page_cache;
     run->result = result;
     run_shape(run);
     run_phases(run);

@@ -36,5 +36,11 @@ struct run_result {
 
 const char *run_fault_name(enum run_fault fault);
 
-/* Run one seed. `trace`: print what happens, line by line. */
-void run_seed(uint64_t seed, bool trace, struct run_result *result);
+struct run_options {
+    uint64_t seed;
+    bool trace;      /* Print what happens, line by line. */
+    bool page_cache; /* The node acknowledges before it syncs, so that violations must be found. */
+};
+
+/* Run one seed. */
+void run_seed(const struct run_options *options, struct run_result *result);
