@@ -44,6 +44,10 @@
 /* Partitions of one topic: a slot each in memory, so a damaged record cannot ask for gigabytes. */
 #define IMAGE_PARTITIONS_MAX (1024u * 1024u)
 
+/* Protocols that one member of a group may offer: clients offer one to five; each is compared with
+ * all of the others. */
+#define GROUP_PROTOCOLS_MAX 256
+
 /* Unsynced bytes per log directory before background writers sync as they write, and before
  * sockets are not read any more (architecture, section 4). */
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)

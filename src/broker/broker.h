@@ -16,6 +16,7 @@
 #include "net/shard.h"
 
 struct controller;
+struct coordinator;
 struct lifecycle;
 
 struct node {
@@ -30,6 +31,7 @@ struct node {
     struct image_watch image_watch;
     struct controller *controller;
     struct lifecycle *lifecycle;
+    struct coordinator *coordinator;
     struct replicas replicas;
     struct fetch_sessions sessions;
     char cluster_id[LOG_CLUSTER_ID_MAX];
@@ -76,7 +78,18 @@ bool auth_allows(const struct request *request,
 /* What Kafka reports as authorized operations without an authorizer. */
 #define AUTH_TOPIC_OPERATIONS   0x0df8
 #define AUTH_CLUSTER_OPERATIONS 0x1fa0
+#define AUTH_GROUP_OPERATIONS   0x0d48
 #define AUTH_NOT_ASKED          INT32_MIN
+
+/* Where the request's client finds a broker: on the listener that it came through. False: not
+ * there. The host lives as long as the request. */
+struct metadata_place {
+    struct view host;
+    int32_t port;
+};
+MUST_USE bool metadata_place(struct request *request,
+                             const struct image_node *broker,
+                             struct metadata_place *out);
 
 /* Is the topic one of Kafka's internal ones? */
 bool topic_is_internal(struct view name);
@@ -119,6 +132,17 @@ void handle_delete_records(struct shard *shard, struct request *request);
 void handle_describe_producers(struct shard *shard, struct request *request);
 void handle_describe_log_dirs(struct shard *shard, struct request *request);
 void handle_describe_configs(struct shard *shard, struct request *request);
+void handle_find_coordinator(struct shard *shard, struct request *request);
+void handle_join_group(struct shard *shard, struct request *request);
+void handle_sync_group(struct shard *shard, struct request *request);
+void handle_heartbeat(struct shard *shard, struct request *request);
+void handle_leave_group(struct shard *shard, struct request *request);
+void handle_offset_commit(struct shard *shard, struct request *request);
+void handle_offset_fetch(struct shard *shard, struct request *request);
+void handle_offset_delete(struct shard *shard, struct request *request);
+void handle_describe_groups(struct shard *shard, struct request *request);
+void handle_list_groups(struct shard *shard, struct request *request);
+void handle_delete_groups(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller.c */
 
 /* Appends that the logs were too busy for are tried again. Called at the turn's end. */

@@ -2,6 +2,7 @@
 #include "broker/controller_steps.h"
 
 #include "broker/broker.h"
+#include "broker/coordinator.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
 
@@ -143,6 +144,34 @@ static bool creation_under_way(const struct node *node, struct view topic, uint3
     return false;
 }
 
+/* The topic of offsets has settings of its own. Without one in the file its replicas are as many as
+ * there are brokers, at most three: a node that is alone needs no setting. */
+static bool creation_of_offsets(struct creation *creation)
+{
+    struct node *node = creation->node;
+    static const char *const names[] = {"cleanup.policy", "compression.type", "segment.bytes"};
+    struct view values[] = {VIEW("compact"), VIEW("producer"),
+                            broker_setting(node, VIEW("offsets.topic.segment.bytes"))};
+    struct create_topics_request_creatable_topic *topic = &creation->topic;
+    struct view factor = node->options.setting(node->options.setting_context,
+                                               VIEW("offsets.topic.replication.factor"));
+    int64_t replicas = broker_setting_number(node, "offsets.topic.replication.factor");
+    if (factor.null) replicas = MIN(replicas, (int64_t)image_count(node->image, IMAGE_BROKER));
+    topic->num_partitions = (int32_t)broker_setting_number(node, "offsets.topic.num.partitions");
+    topic->replication_factor = (int16_t)MAX(replicas, 1);
+    topic->configs.items =
+        arena_get(&creation->arena, ARRAY_SIZE(names) * sizeof(*topic->configs.items));
+    if (topic->configs.items == NULL) return false;
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        struct create_topics_request_creatable_topic_config *item =
+            &topic->configs.items[topic->configs.count++];
+        wire_struct_defaults(&wire_create_topics_request_creatable_topic_config_shape, item);
+        item->name = view_of_string(names[i]);
+        item->value = arena_copy(&creation->arena, values[i]);
+    }
+    return !creation->arena.failed;
+}
+
 void controller_auto_create(struct node *node, struct view topic)
 {
     uint32_t count;
@@ -169,7 +198,9 @@ void controller_auto_create(struct node *node, struct view topic)
         .arrived_ms = io_now_ms(node->io),
         .done = creation_done,
     };
-    if (creation->topic.name.null) {
+    bool made = !creation->topic.name.null;
+    if (made && view_is(topic, COORDINATOR_TOPIC)) made = creation_of_offsets(creation);
+    if (!made) {
         arena_free(&creation->arena);
         mem_put(node->mem, creation, sizeof(*creation));
         return;

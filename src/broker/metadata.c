@@ -17,11 +17,6 @@
 /* Limit of partitions in one DescribeTopicPartitions answer: max.request.partition.size.limit. */
 #define DESCRIBE_PARTITIONS_MAX 2000
 
-struct place {
-    struct view host;
-    int32_t port;
-};
-
 static const struct node_listener *own_listener(const struct node *node, const char *name)
 {
     for (uint32_t i = 0; i < node->options.listener_count; i++)
@@ -29,16 +24,15 @@ static const struct node_listener *own_listener(const struct node *node, const c
     return NULL;
 }
 
-/* Where this client finds a broker; false: not on this listener. */
-static bool broker_place(struct request *request,
-                         const struct image_node *broker,
-                         struct place *out)
+bool metadata_place(struct request *request,
+                    const struct image_node *broker,
+                    struct metadata_place *out)
 {
     struct node *node = node_of(request->shard);
     const struct image_endpoint *endpoint =
         image_endpoint(broker, view_of_string(request->listener->name));
     if (endpoint == NULL) return false;
-    *out = (struct place){endpoint->host, endpoint->port};
+    *out = (struct metadata_place){endpoint->host, endpoint->port};
     const struct node_listener *own = own_listener(node, request->listener->name);
     if (broker->id != node->options.node_id || own == NULL || own->advertised_host[0] != '\0')
         return true;
@@ -64,8 +58,8 @@ static int32_t metadata_brokers(struct request *request, struct metadata_respons
     int32_t any = -1;
     for (uint32_t i = 0; i < count; i++) {
         const struct image_node *broker = (const struct image_node *)objects[i];
-        struct place place;
-        if (broker->fenced || !broker_place(request, broker, &place)) continue;
+        struct metadata_place place;
+        if (broker->fenced || !metadata_place(request, broker, &place)) continue;
         struct metadata_response_metadata_response_broker *item =
             &out->brokers.items[out->brokers.count++];
         wire_struct_defaults(&wire_metadata_response_metadata_response_broker_shape, item);
@@ -88,9 +82,9 @@ static bool broker_alive(const struct node *node, int32_t id)
 static int16_t leader_error(struct request *request, int32_t leader)
 {
     const struct node *node = node_of(request->shard);
-    struct place place;
+    struct metadata_place place;
     if (leader == IMAGE_NO_LEADER || !broker_alive(node, leader)) return KAFKA_LEADER_NOT_AVAILABLE;
-    if (broker_place(request, image_broker(node->image, leader), &place)) return KAFKA_NONE;
+    if (metadata_place(request, image_broker(node->image, leader), &place)) return KAFKA_NONE;
     return request->version >= 6 ? KAFKA_LISTENER_NOT_FOUND : KAFKA_LEADER_NOT_AVAILABLE;
 }
 
@@ -280,8 +274,8 @@ static void cluster_brokers(struct request *request,
     out->brokers.items = broker_array(request, count, sizeof(*out->brokers.items));
     for (uint32_t i = 0; out->brokers.items != NULL && i < count; i++) {
         const struct image_node *broker = (const struct image_node *)objects[i];
-        struct place place;
-        if ((broker->fenced && !fenced_too) || !broker_place(request, broker, &place)) continue;
+        struct metadata_place place;
+        if ((broker->fenced && !fenced_too) || !metadata_place(request, broker, &place)) continue;
         struct describe_cluster_response_describe_cluster_broker *item =
             &out->brokers.items[out->brokers.count++];
         wire_struct_defaults(&wire_describe_cluster_response_describe_cluster_broker_shape, item);

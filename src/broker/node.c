@@ -6,6 +6,7 @@
 
 #include "broker/broker.h"
 #include "broker/controller.h"
+#include "broker/coordinator.h"
 #include "broker/lifecycle.h"
 #include "gen/api_versions_request.h"
 #include "gen/api_versions_response.h"
@@ -138,6 +139,7 @@ static void node_image_changed(struct image_watch *watch, const struct image_cha
 {
     struct node *node = container_of(watch, struct node, image_watch);
     replicas_follow(node, change);
+    if (node->coordinator != NULL) coordinator_follow(node, change);
     if (change->kind != IMAGE_CONFIGS) return;
     const struct image_configs *configs =
         (const struct image_configs *)(change->now != NULL ? change->now : change->before);
@@ -215,6 +217,7 @@ static void node_turn_end(struct shard *shard)
     int64_t next = INT64_MAX;
     if (node->controller != NULL) next = controller_turn(node);
     if (node->lifecycle != NULL) lifecycle_image_moved(node);
+    if (node->coordinator != NULL) coordinator_turn(node);
     fetch_turn_end(node);
     if (!node_logs_busy(node) && !list_empty(&node->produces_busy)) produce_turn_end(node);
     shard_hold(shard, node_logs_busy(node));
@@ -325,6 +328,7 @@ static int node_open_parts(struct node *node)
     int result = node_directories(node);
     if (result == 0) result = node_logs(node);
     if (result == 0) result = node_shard(node);
+    if (result == 0) result = coordinator_open(node);
     if (result == 0) result = controller_open(node);
     for (uint32_t i = 0; result == 0 && i < node->options.listener_count; i++)
         result = node_listen_one(node, i);
@@ -384,6 +388,7 @@ static void node_drain(struct node *node)
 {
     int64_t limit_ms = io_now_ms(node->io) + NODE_DRAIN_MS;
     shard_unlisten(node->shard);
+    node_turn(node, io_now_ms(node->io)); /* Answers that the parts gave as they stopped go out. */
     while (shard_request_count(node->shard) > 0 && io_now_ms(node->io) < limit_ms) {
         node_turn(node, io_now_ms(node->io) + 10);
         if (shard_request_count(node->shard) == 0) break;
@@ -394,7 +399,9 @@ static void node_drain(struct node *node)
 struct node *node_close(struct node *node)
 {
     if (node == NULL) return NULL;
+    coordinator_stop(node);
     if (node->shard != NULL && node->logs != NULL && node->controller != NULL) node_drain(node);
+    coordinator_close(node);
     if (node->shard != NULL) node->shard = shard_close(node->shard);
     if (node->controller != NULL) controller_close(node);
     lifecycle_stop(node);
