@@ -659,6 +659,19 @@ int controller_open(struct node *node)
     return result == 0 ? 0 : result < 0 ? result : -EIO;
 }
 
+void controller_stop(struct node *node)
+{
+    struct controller *c = node->controller;
+    if (c == NULL) return;
+    c->failed = "the node is stopping";
+    controller_answer(c, -1);
+    while (!list_empty(&c->queue)) {
+        struct controller_call *call = container_of(c->queue.next, struct controller_call, link);
+        list_remove(&call->link);
+        call_end(c, call, KAFKA_NOT_CONTROLLER);
+    }
+}
+
 void controller_close(struct node *node)
 {
     struct controller *c = node->controller;

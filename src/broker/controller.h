@@ -32,6 +32,10 @@ struct controller_call {
     int64_t wait_offset;
 };
 
+/* Decide nothing more: all calls that wait end with NOT_CONTROLLER, so that the requests behind
+ * them can end. Before shard_close(). */
+void controller_stop(struct node *node);
+
 /* Format the first log directory's metadata log if it is new, load it, lead it. Blocks. 0 or -errno
  * (told). `node->image` holds what is committed afterwards. */
 MUST_USE int controller_open(struct node *node);

@@ -401,6 +401,7 @@ struct node *node_close(struct node *node)
     if (node == NULL) return NULL;
     coordinator_stop(node);
     if (node->shard != NULL && node->logs != NULL && node->controller != NULL) node_drain(node);
+    controller_stop(node);
     coordinator_close(node);
     if (node->shard != NULL) node->shard = shard_close(node->shard);
     if (node->controller != NULL) controller_close(node);
