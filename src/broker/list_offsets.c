@@ -190,9 +190,17 @@ static void listed_begin(struct listed *item,
 
 static void listing_gone(struct request *request)
 {
-    /* Queries cannot be called back: the request stays until the last of them has come. */
+    /* Who waits for a log to open is not waited for: a stop would come before it. Queries cannot be
+     * called back: the request stays until the last of them has come. */
     struct listing *listing = request->parked;
     listing->gone = true;
+    for (uint32_t i = 0; i < listing->item_count; i++) {
+        struct listed *item = &listing->items[i];
+        if (list_empty(&item->wait.link)) continue;
+        replica_wait_end(&item->wait);
+        listing->pending--;
+    }
+    if (listing->pending == 0) listing_finish(listing);
 }
 
 static bool listing_begin(struct listing *listing, const struct list_offsets_request *in)
