@@ -170,9 +170,15 @@ install: build $(B)/include/dohle-wire.h
 	$(B)/dohle completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dohle
 
 # ---- fuzzing: test/fuzz/x.c is a target of libFuzzer; test/fuzz/run builds (clang, FUZZ=1) and runs them
-$(B)/fuzz/%: test/fuzz/%.c $(B)/libdohle.a $(B)/libgen.a
+LINK_FUZZ = -Wl,--start-group $(B)/libcli.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group
+$(B)/fuzz/%: test/fuzz/%.c $(B)/libcli.a $(B)/libdohle.a $(B)/libgen.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $< $(LINK_ALL) $(LIBS) -o $@
+	$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) $< $(LINK_FUZZ) $(LIBS) -o $@
+
+# The same targets without libFuzzer, for ./dev test.
+$(B)/replay/%: test/fuzz/%.c test/fuzz/replay/replay.c $(B)/libcli.a $(B)/libdohle.a $(B)/libgen.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(filter %.c,$^) $(LINK_FUZZ) $(LIBS) -o $@
 
 .PHONY: fuzz
 fuzz:

@@ -344,10 +344,12 @@ static void add_root(struct node_list *list, const char *name, int16_t version, 
     node_add(list, &root);
 }
 
+/* Was a problem from this one on a fault of the message itself? One of a batch in it ends nothing.
+ */
 static bool faults_since(const struct node_list *list, uint32_t problem)
 {
     for (; problem < list->problem_count; problem++)
-        if (list->problems[problem].fault) return true;
+        if (list->problems[problem].fault && !list->problems[problem].in_records) return true;
     return false;
 }
 

@@ -48,7 +48,8 @@ struct node_problem {
     const char *text;
     uint32_t offset;
     bool inflated;
-    bool fault; /* Else it is odd: Kafka takes it. */
+    bool in_records; /* Of a record batch, not of the message that carries it. */
+    bool fault;      /* Else it is odd: Kafka takes it. */
 };
 
 struct node_list {

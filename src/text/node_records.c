@@ -161,6 +161,7 @@ static void add_problem(struct builder *b, const struct record_walk_event *event
         .text = event->text,
         .offset = (uint32_t)(event->offset + (event->inflated ? 0 : b->in->offset)),
         .inflated = event->inflated,
+        .in_records = true,
         .fault = event->kind == RECORD_WALK_FAULT,
     };
     node_problem_add(b->list, &problem);

@@ -192,12 +192,30 @@ static void test_records(void **state)
     arena_reset(&arena);
 }
 
+/* A batch whose CRC does not hold ends nothing: bytes behind the message are told as well. */
+static void test_batch_hides_nothing(void **state)
+{
+    struct frame_kind kind = frame_kind_of(wire_message_by_name(VIEW("FetchResponse")), 12);
+    struct view sample = frame_sample(&kind, &arena);
+    uint8_t *frame = arena_get(&arena, sample.size + 1);
+    memcpy(frame, sample.data, sample.size);
+    store_be32(frame, sample.size - 3);
+    for (uint32_t i = 0; i + 61 <= sample.size; i++)
+        if (memcmp(frame + i, wire_sample_records().data, 61) == 0) frame[i + 30] = 1;
+    struct node_list list = list_of(&kind, view_of(frame, sample.size + 1));
+    assert_int_equal(list.problem_count, 2);
+    assert_true(list.problems[0].in_records);
+    assert_string_equal(list.problems[0].path, "Responses[0].Partitions[0].Records.RecordBatch[0]");
+    assert_string_equal(list.problems[1].text, "1 byte is left over");
+    arena_reset(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),        cmocka_unit_test(test_every_cut_is_told),
         cmocka_unit_test(test_flipped_bits), cmocka_unit_test(test_problems_have_their_place),
-        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_records),      cmocka_unit_test(test_batch_hides_nothing),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
