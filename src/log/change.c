@@ -274,8 +274,8 @@ static int change_prepare(struct log *log, struct change *change)
 /* Everything on its way has arrived, nothing else works on the log. */
 static bool change_may_start(const struct log *log)
 {
-    return list_empty(&log->writes) && log->durable == log->end && list_empty(&log->works) &&
-           !log->looking && list_empty(&log->names) &&
+    return log->cleaning == NULL && list_empty(&log->writes) && log->durable == log->end &&
+           list_empty(&log->works) && !log->looking && list_empty(&log->names) &&
            !log->directory->checkpoint_busy[CHECKPOINT_OF_RECOVERY];
 }
 

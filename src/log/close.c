@@ -157,6 +157,7 @@ void logs_abandon(struct logs *logs)
     assert(logs->in_flight == 0);
     struct mem *mem = logs->mem;
     struct list *node;
+    logs_clean_abandon(logs);
     while ((node = list_pop(&logs->gone)) != NULL)
         log_free(container_of(node, struct log, gone));
     logs_each(logs, abandon_log, logs);

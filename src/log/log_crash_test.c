@@ -86,12 +86,19 @@ static void crash_everywhere(const struct script *script)
     uint64_t bad = 0;
     uint64_t seeds = setting("CRASH_SEEDS", 1);
     for (uint64_t seed = 0; seed < seeds; seed++) {
-        for (uint64_t nth = 1;; nth++) {
+        const char *only = getenv("CRASH_ONLY"); /* script:nth */
+        uint64_t first = 1;
+        if (only != NULL) {
+            size_t size = strlen(script->name);
+            if (strncmp(only, script->name, size) != 0 || only[size] != ':') return;
+            first = strtoull(only + size + 1, NULL, 10);
+        }
+        for (uint64_t nth = first;; nth++) {
             verdict.text[0] = '\0';
             bool crashed = crash_at(script, seed, nth, &verdict);
             points++;
             bad += verdict.text[0] != '\0';
-            if (!crashed || bad > 5) break;
+            if (!crashed || bad > 5 || only != NULL) break;
         }
     }
     print_message("%s: %llu crash points, %llu outcomes, %llu wrong\n", script->name,
@@ -113,6 +120,7 @@ CRASH_TEST(restart)
 CRASH_TEST(delete_records)
 CRASH_TEST(delete_log)
 CRASH_TEST(transactions)
+CRASH_TEST(compact)
 
 int main(void)
 {
@@ -120,7 +128,7 @@ int main(void)
         cmocka_unit_test(crash_append_and_roll), cmocka_unit_test(crash_stop_and_start),
         cmocka_unit_test(crash_truncate),        cmocka_unit_test(crash_restart),
         cmocka_unit_test(crash_delete_records),  cmocka_unit_test(crash_delete_log),
-        cmocka_unit_test(crash_transactions),
+        cmocka_unit_test(crash_transactions),    cmocka_unit_test(crash_compact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,6 +29,7 @@ static const struct script scripts[] = {
     {"delete_records",  script_delete_records },
     {"delete_log",      script_delete_log     },
     {"transactions",    script_transactions   },
+    {"compact",         script_compact        },
 };
 
 /* Let what is in flight come to an end, whatever it is. */
@@ -117,7 +118,11 @@ static bool trouble_at(const struct script *script,
     for (size_t i = 0; i < ARRAY_SIZE(kinds) && verdict->text[0] == '\0'; i++)
         judge_disk(&run, kinds[i], verdict);
     if (rig->logs != NULL && verdict->text[0] == '\0') {
-        logs_close(rig->logs, -1); /* Nothing leaks: the node's memory is counted. */
+        logs_stop(rig->logs);
+        if (!run_out(&run))
+            (void)wrong(verdict, "it does not come to rest");
+        else
+            logs_close(rig->logs, -1); /* Nothing leaks: the node's memory is counted. */
         if (io_mem(rig->io)->used_bytes != 0) (void)wrong(verdict, "memory is left over");
     }
     sim_world_free(world);

@@ -96,7 +96,7 @@ static void look_done(struct io_op *op)
 int look_start(struct log *log, struct segment *segment, const struct read_find *find)
 {
     struct logs *logs = log->logs;
-    if (log->looking) return LOG_LATER;
+    if (log->looking || segment->swapping) return LOG_LATER; /* The end of either tells. */
     if (log->look_error != 0) {
         int error = log->look_error;
         log->look_error = 0;

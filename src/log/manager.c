@@ -430,6 +430,7 @@ static bool idle_log(void *context, struct log *log)
 
 bool logs_idle(const struct logs *logs)
 {
+    if (logs->cleaning != NULL && logs->clean_again == NULL) return false;
     if (logs->in_flight > 0 || !list_empty(&logs->telling) || !list_empty(&logs->gone) ||
         !list_empty(&logs->changing))
         return false;

@@ -267,7 +267,7 @@ static void times_free(struct log *log, struct times_load *load)
 
 static int times_take(struct times_load *load, struct segment *segment)
 {
-    if (load->count == load->capacity) return LOG_OK;
+    if (load->count == load->capacity || segment->swapping) return LOG_OK;
     int result = segment_file(segment, false);
     if (result != LOG_OK) return result;
     look_index_of(&load->items[load->count++], segment);

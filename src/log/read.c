@@ -22,7 +22,7 @@ static struct log_hint read_floor(const struct log *log, struct segment *segment
     struct log_hint best = {.segment = segment, .offset = segment->base, .last_offset = -1};
     struct index_offset entry;
     int64_t relative = MIN(offset - segment->base, (int64_t)INT32_MAX);
-    if (segment->offsets.loaded &&
+    if (relative >= 0 && segment->offsets.loaded &&
         index_floor_offset(&segment->offsets, (uint32_t)relative, &entry))
         best = (struct log_hint){.segment = segment,
                                  .offset = segment->base + entry.relative,

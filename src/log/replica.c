@@ -226,6 +226,7 @@ void logs_gone_turn(struct logs *logs)
 {
     list_foreach (node, &logs->gone) {
         struct log *log = container_of(node, struct log, gone);
+        if (log->cleaning != NULL) continue;
         if (!list_empty(&log->works) || log->looking || writes_in_flight(log)) continue;
         if (log->gone_finished && log->holds == 0)
             log_free(log);

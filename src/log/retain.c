@@ -140,6 +140,7 @@ int log_retain(struct log *log)
 {
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
+    if (log->cleaning != NULL) return LOG_OK; /* The next round. */
     if (log->config.cleanup_delete) {
         int known = log_times_load(log);
         if (known != LOG_OK) return known;

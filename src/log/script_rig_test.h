@@ -14,6 +14,8 @@ struct model {
     int64_t durable;             /* All below must be there, from `start_max` on. */
     int64_t start_max;           /* The log may start anywhere up to here. */
     int64_t start_min;           /* And not below, once this was told durable (0: not told). */
+    bool compacts;               /* Records that a later one of their key replaces may be gone. */
+    int32_t key[MODEL_RECORDS];  /* Then: the record's key. */
     bool may_be_gone;            /* A deletion was asked for. */
     bool has_last;               /* The last durable idempotent batch: */
     struct rig_batch last;
@@ -69,7 +71,11 @@ static inline bool append(struct crash_run *run, const struct rig_batch *what)
     if (buf == NULL) return false; /* No memory, under faults. */
     buf_hold(buf);
     int result = rig_append_buf(run->log, buf, &out);
-    if (result == LOG_OK) model_take(run->model, out.offset_first, buf);
+    if (result == LOG_OK) {
+        model_take(run->model, out.offset_first, buf);
+        for (int32_t i = 0; i < what->count; i++)
+            run->model->key[out.offset_first + i] = what->key_from + i;
+    }
     buf_release(buf);
     return result == LOG_OK;
 }
@@ -122,6 +128,8 @@ static inline bool start(struct crash_run *run)
         .node_id = 1,
         .config = rig->config,
         .unsynced_max_bytes = 4u << 20,
+        .cleaner_backoff_ms = 5,
+        .cleaner_map_bytes = 1,
         .say = rig_say,
         .context = rig,
     };
@@ -288,6 +296,33 @@ static inline void script_transactions(struct crash_run *run)
     stop(run);
 }
 
+static inline void script_compact(struct crash_run *run)
+{
+    run->model->compacts = true;
+    run->rig->config.cleanup_compact = true;
+    run->rig->config.cleanup_delete = false;
+    run->rig->config.min_cleanable_dirty_permil = 1;
+    log_configure(run->log, &run->rig->config);
+    for (int round = 0; round < 3 && !dead(run); round++) {
+        for (int i = 0; i < 5; i++)
+            append(run, &(struct rig_batch){.count = 3,
+                                            .value_bytes = 100,
+                                            .timestamp_ms = 5000,
+                                            .key_from = (round + i) % 4 * 2,
+                                            .codec = round == 1 ? CODEC_LZ4 : CODEC_NONE});
+        settle(run);
+        if (dead(run)) return;
+        if (log_roll(run->log) != LOG_OK) return;
+        settle(run);
+        if (dead(run)) return;
+        log_set_high_watermark(run->log, log_end_assigned(run->log));
+        for (int i = 0; i < 4 && !dead(run); i++)
+            rig_turn(run->rig);
+        settle(run);
+    }
+    stop(run);
+}
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
 struct verdict {
@@ -304,10 +339,69 @@ static inline bool wrong(struct verdict *verdict, const char *format, ...)
     return false;
 }
 
+/* Each key's newest durable record must be among those found. */
+static inline bool judge_keys(const struct model *model, const bool *found, struct verdict *verdict)
+{
+    for (int64_t offset = 0; offset < model->durable; offset++) {
+        bool newest = true;
+        for (int64_t later = offset + 1; later < model->end; later++)
+            newest = newest && model->key[later] != model->key[offset];
+        if (newest && !found[offset])
+            return wrong(verdict, "the newest of its key at %lld is gone", (long long)offset);
+    }
+    return true;
+}
+
+/* A compacted log: every record is the one of its offset, and the newest of each key is there. */
+static inline bool judge_compacted(struct crash_run *run, struct verdict *verdict)
+{
+    static bool found[MODEL_RECORDS];
+    memset(found, 0, sizeof(found));
+    struct compress_work work;
+    compress_work_init(&work, &run->rig->mem);
+    int64_t end = log_end_assigned(run->log);
+    int64_t offset = log_start(run->log);
+    while (offset < end) {
+        struct log_read in = {offset, INT64_MAX, 64 * 1024, true};
+        struct log_range range;
+        int result = rig_read(run->rig, run->log, &in, &range);
+        if (result != LOG_OK) return wrong(verdict, "read at %lld: %d", (long long)offset, result);
+        if (range.size_bytes == 0) break; /* The rest of the offsets is compacted away. */
+        uint8_t *bytes = malloc(range.size_bytes);
+        int64_t got =
+            io_disk_read(run->rig->io, range.file, bytes, range.size_bytes, range.at_bytes);
+        assert_int_equal(got, range.size_bytes);
+        struct batch_scan scan = batch_scan_of(view_of(bytes, range.size_bytes));
+        struct batch_header header;
+        struct view batch;
+        while (batch_next(&scan, &header, &batch)) {
+            if (!batch_crc_valid(&header, batch)) return wrong(verdict, "a CRC");
+            struct record_iter iter;
+            struct record record;
+            record_iter_begin(&iter, &work, &header, batch);
+            while (record_next(&iter, &record)) {
+                char key[16];
+                int size = snprintf(key, sizeof(key), "k%d", run->model->key[record.offset]);
+                if (!view_equal(record.key, view_of(key, (uint32_t)size)))
+                    return wrong(verdict, "another key at %lld", (long long)record.offset);
+                found[record.offset] = true;
+            }
+            (void)record_iter_end(&iter);
+            offset = batch_last_offset(&header) + 1;
+        }
+        free(bytes);
+        offset = range.offset_next;
+        log_range_release(&range);
+    }
+    compress_work_free(&work);
+    return judge_keys(run->model, found, verdict);
+}
+
 /* Every batch from the start to the end against the model. */
 static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
 {
     const struct model *model = run->model;
+    if (model->compacts) return judge_compacted(run, verdict);
     int64_t end = log_end_assigned(run->log);
     int64_t offset = log_start(run->log);
     while (offset < end) {

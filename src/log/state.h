@@ -60,6 +60,7 @@ struct segment {
     uint32_t since_index_bytes;
     bool times_known; /* `most` is set. */
     bool first_known; /* first_timestamp_ms is set (or there is no batch). */
+    bool swapping;    /* A compaction replaces it: its files may not be opened by name. */
     bool index_bad;   /* Its index files do not bear out: to be made anew. */
     bool made;        /* Its file exists. */
     bool sealed;      /* Not the last any more, and its indexes are in files, durable. */
@@ -169,21 +170,23 @@ struct log {
     struct list writes; /* struct log_write, in order. */
     struct list ready;  /* On logs->ready: something to hand over in this turn. */
     struct list watches;
-    struct list telling;   /* On logs->telling. */
-    int events;            /* To be told. */
-    struct list works;     /* struct log_work; the first one is running. */
-    bool working;          /* One runs, or is being finished. */
-    struct list queries;   /* struct log_query that wait for the opening. */
-    bool epochs_flushing;  /* A work writes leader-epoch-checkpoint. */
-    bool times_loading;    /* A work reads the closed segments' last times. */
-    int times_error;       /* Of the last one; told once. */
-    bool looking;          /* A lookup job is in flight. */
-    int look_error;        /* Of the last one; told once. */
-    uint32_t holds;        /* Jobs and tasks that point here: it is not freed before they end. */
-    struct list names;     /* On directory->names. */
-    struct list changing;  /* On logs->changing, until its change can start. */
-    struct list retaining; /* On logs->retaining. */
-    bool background;       /* Opened for a task only: may be closed again. */
+    struct list telling;    /* On logs->telling. */
+    int events;             /* To be told. */
+    struct list works;      /* struct log_work; the first one is running. */
+    bool working;           /* One runs, or is being finished. */
+    struct list queries;    /* struct log_query that wait for the opening. */
+    bool epochs_flushing;   /* A work writes leader-epoch-checkpoint. */
+    bool times_loading;     /* A work reads the closed segments' last times. */
+    int times_error;        /* Of the last one; told once. */
+    bool looking;           /* A lookup job is in flight. */
+    int look_error;         /* Of the last one; told once. */
+    uint32_t holds;         /* Jobs and tasks that point here: it is not freed before they end. */
+    struct list names;      /* On directory->names. */
+    struct list changing;   /* On logs->changing, until its change can start. */
+    struct list retaining;  /* On logs->retaining. */
+    struct clean *cleaning; /* A compaction works on it; or NULL. */
+    bool unclean;           /* Its batches do not hold: not compacted any more. */
+    bool background;        /* Opened for a task only: may be closed again. */
     struct log_task *change_task; /* Being truncated or restarted; or NULL. */
     bool change_full;             /* It came on a full disk, half done. */
     int64_t recovery_cap;         /* The recovery point is told no higher. */
@@ -270,7 +273,10 @@ struct logs {
     struct list spare_writes;
     uint32_t spare_write_count;
     struct compress_work compress;
-    uint32_t in_flight; /* Operations of any kind. */
+    uint32_t in_flight;        /* Operations of any kind. */
+    struct clean *cleaning;    /* The compaction that runs; or NULL. */
+    struct clean *clean_again; /* It met a full disk half done. */
+    uint64_t cleaned;          /* Passes that ended well. */
     bool stopping;
     bool watermarks_moved; /* Since replication-offset-checkpoint was written. */
     bool recovery_moved;   /* Write recovery-point-offset-checkpoint soon. */
@@ -393,6 +399,10 @@ struct names_folder {
 };
 struct names_folder names_parse(const char *name);
 struct disk_path log_aside(const struct log *log, const char *suffix); /* folder.UUID-suffix */
+
+/* clean.c */
+int64_t logs_clean_turn(struct logs *logs, int64_t now_ms);
+void logs_clean_abandon(struct logs *logs);
 
 /* change.c */
 enum change_kind { CHANGE_TRUNCATE, CHANGE_RESTART };

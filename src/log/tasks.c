@@ -338,6 +338,7 @@ static void tasks_checkpoints(struct logs *logs, int64_t now_ms)
 
 int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms)
 {
+    int64_t clean_ms = logs_clean_turn(logs, now_ms);
     if (logs->stopping) return INT64_MAX;
     tasks_checkpoints(logs, now_ms);
     if (now_ms >= logs->next_retention_ms) {
@@ -353,6 +354,7 @@ int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms)
     int64_t next_ms = MIN(logs->next_checkpoint_ms, logs->next_expiry_ms);
     next_ms = MIN(next_ms, logs->next_retention_ms);
     if (logs->watermarks_moved) next_ms = MIN(next_ms, logs->next_watermark_ms);
+    next_ms = MIN(next_ms, clean_ms);
     if (any_unrecovered(logs)) {
         recover_one(logs);
         next_ms = MIN(next_ms, now_ms + 100);
