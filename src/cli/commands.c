@@ -8,6 +8,7 @@ extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
 extern const struct cli_command command_ready;
 extern const struct cli_command command_start;
+extern const struct cli_command command_completions;
 extern const struct cli_command command_wire_decode;
 extern const struct cli_command command_wire_encode;
 extern const struct cli_command command_wire_diff;
@@ -20,13 +21,13 @@ const struct cli_command *const cli_commands[] = {
     &command_start,     &command_ready,       &command_config_list, &command_config_explain,
     &command_log_check, &command_log_dump,    &command_wire_list,   &command_wire_show,
     &command_wire_page, &command_wire_decode, &command_wire_encode, &command_wire_diff,
-    &command_wire_site,
+    &command_wire_site, &command_completions,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 
 const struct cli_family cli_families[] = {
-    {"config", CLI_RUN,  "the settings: list all, explain one"                             },
-    {"log",    CLI_LOOK, "a log's files: dump them, check them"                            },
-    {"wire",   CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, encode"},
+    {"config", CLI_RUN,  "the settings: list all, explain one"                           },
+    {"log",    CLI_LOOK, "a log's files: dump them, check them"                          },
+    {"wire",   CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, diff"},
 };
 const int cli_family_count = ARRAY_SIZE(cli_families);
