@@ -88,15 +88,14 @@ static void retain_delete(struct log *log, uint32_t count)
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-/* May segment `i` go at all? Not before it is sealed and all of it is below the high watermark. */
+/* May segment `i` go at all? Not before all of it is below the high watermark. */
 static bool retain_may(const struct log *log, uint32_t i)
 {
     const struct segment *segment = log->segments[i];
     bool last = i + 1 == log->segment_count;
     int64_t next = last ? log->end : log->segments[i + 1]->base;
     if (log->watermark < next) return false;
-    if (last) return segment->size_bytes > 0;
-    return segment->sealed && !segment->sealing;
+    return !last || segment->size_bytes > 0;
 }
 
 static uint32_t retain_by_start(const struct log *log)
@@ -151,12 +150,17 @@ int log_retain(struct log *log)
         count = retain_by_time(log, count, io_wall_ms(log->logs->io));
     }
     if (count == 0) return LOG_OK;
+    int result = LOG_OK;
     if (count == log->segment_count) {
-        int rolled = log_roll_to(log, log->end);
-        if (rolled != LOG_OK) return rolled;
-        if (!log->segments[count - 1]->sealed) count--; /* Goes when it is sealed. */
-        if (count == 0) return LOG_LATER;
+        result = log_roll_to(log, log->end);
+        if (result != LOG_OK) return result;
     }
-    retain_delete(log, count);
-    return LOG_OK;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct segment *segment = log->segments[i];
+        if (segment->sealed && !segment->sealing) continue;
+        if (segment->sealing) result = LOG_LATER; /* The sealing's end tells. */
+        count = i;
+    }
+    if (count > 0) retain_delete(log, count);
+    return result;
 }

@@ -64,6 +64,7 @@ static void seal_finish(struct log_work *work, int64_t result)
     }
     sink_free(&seal->snapshot);
     mem_put(logs->mem, seal, sizeof(*seal));
+    log_tell(log, LOG_EVENT_READY);
 }
 
 static struct seal *seal_new(struct log *log, struct segment *segment, int64_t next_base)
