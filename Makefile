@@ -56,7 +56,7 @@ TESTS    = $(foreach f,$(FOLDERS) cli,$(wildcard src/$(f)/*_test.c)) $(wildcard 
 GEN_STAMP = $(B)/gen.stamp
 TEST_BINS = $(TESTS:%.c=$(B)/%)
 
-.PHONY: all build test tidy clean run sim
+.PHONY: all build test tidy clean run print-libs sim
 all: build
 build: $(B)/dohle $(B)/libdohle-wire.a
 
@@ -187,6 +187,10 @@ fuzz:
 # ---- the rules that a program can check ---------------------------------------------------------
 tidy: build
 	@tools/tidy $(B)
+
+# What a program over libdohle.a is linked with, for suites that build one of their own.
+print-libs:
+	@echo $(LIBS)
 
 clean:
 	rm -rf $(B)

@@ -718,6 +718,34 @@ static void delete_records(void **state)
     assert_int_equal(query.offset, 15);
 }
 
+/* S4: damage below the recovery point is no torn tail: the log is fenced, its files stay. */
+static void damage_below_is_fenced(void **state)
+{
+    struct rig *rig = *state;
+    rig_fill(rig, rig_log(rig), 30, 100);
+    rig_stop(rig);
+    rig_start(rig);
+    rig_crash(rig); /* No mark, and a recovery point of 30. */
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/t-0/00000000000000000000.log", rig->dir);
+    struct io_file *file;
+    assert_int_equal(io_disk_open(rig->io, path, IO_OPEN_WRITE, &file), 0);
+    assert_int_equal(io_disk_write(rig->io, file, "X", 1, 1570), 1);
+    io_disk_close(rig->io, file);
+    rig_start(rig);
+    struct log *log = logs_find(rig->logs, VIEW("t"), 0);
+    int result = LOG_LATER;
+    for (int i = 0; i < 1000 && (result = log_open(log)) == LOG_LATER; i++)
+        rig_turn(rig);
+    assert_int_equal(result, LOG_E_DAMAGED);
+    assert_int_equal(rig_file_size(rig, "00000000000000000000.log"), 3000);
+    rig_stop(rig);
+    rig_start(rig);
+    struct log_dir_info info;
+    logs_dir_info(rig->logs, 0, &info);
+    assert_false(info.clean); /* A log that could not be opened earns no mark. */
+}
+
 int main(void)
 {
 #define LOG_TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
@@ -746,6 +774,7 @@ int main(void)
         LOG_TEST(retention_by_time),
         LOG_TEST(retention_of_the_future),
         LOG_TEST(delete_records),
+        LOG_TEST(damage_below_is_fenced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
