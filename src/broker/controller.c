@@ -12,6 +12,7 @@
 
 #include "broker/controller_inside.h"
 #include "broker/controller_steps.h"
+#include "gen/broker_heartbeat_request.h"
 
 /* ---- the quorum's view of the log ------------------------------------------------------------ */
 
@@ -285,18 +286,19 @@ static void call_decide(struct controller *c, struct controller_call *call)
 
 void controller_submit(struct node *node, struct controller_call *call)
 {
-    list_append(&node->controller->queue, &call->link);
+    struct controller *c = node->controller;
+    if (call->api_key == wire_broker_heartbeat_request.api_key) {
+        /* It counts from when it came, however long it waits here. */
+        const struct broker_heartbeat_request *beat = call->in;
+        cluster_contact(c->cluster, beat->broker_id, beat->broker_epoch, call->arrived_ms);
+    }
+    list_append(&c->queue, &call->link);
     io_wake(node->io);
 }
 
 bool controller_log_moved_since(const struct node *node)
 {
     return node->controller->log_moved && node->controller->failed == NULL;
-}
-
-bool controller_serves(int16_t api_key)
-{
-    return controller_step_find(api_key) != NULL;
 }
 
 static void controller_tick(struct controller *c)
@@ -346,16 +348,6 @@ const char *controller_not_ready(const struct node *node)
     if (node->controller == NULL) return "the control part is not started";
     if (node->controller->failed != NULL) return node->controller->failed;
     return cluster_active(node->controller->cluster) ? NULL : "the control part does not lead yet";
-}
-
-int32_t controller_epoch(const struct node *node)
-{
-    return quorum_epoch(node->controller->quorum);
-}
-
-int64_t controller_high_watermark(const struct node *node)
-{
-    return quorum_high_watermark(node->controller->quorum);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -570,19 +562,15 @@ static int controller_activate(struct controller *c, const struct bootstrap *boo
     struct moment moment;
     struct step step;
     quorum_tick(c->quorum, event_now(c, &moment));
-    while (c->failed == NULL &&
-           !(quorum_leads(c->quorum) &&
-             quorum_high_watermark(c->quorum) >= quorum_epoch_start(c->quorum) + 1)) {
+    /* Vote, lead, and wait until the epoch's first record is durable. */
+    for (;;) {
         controller_effects(c);
-        if (c->failed != NULL) break;
         quorum_durable(c->quorum, event_now(c, &moment));
         controller_effects(c);
-        if (quorum_high_watermark(c->quorum) > quorum_epoch_start(c->quorum) &&
-            quorum_leads(c->quorum))
-            break;
+        if (c->failed != NULL) return -EIO;
+        if (quorum_leads(c->quorum) && quorum_high_watermark(c->quorum) >= 0) break;
         io_turn(c->node->io, logs_turn(c->node->logs));
     }
-    if (c->failed != NULL) return -EIO;
     step_start(c, &step, &c->arena);
     if (cluster_activate(c->cluster, &step, &records) != STEP_DONE) return -ENOMEM;
     return controller_commit_step(c, &step) ? 0 : -EIO;
@@ -625,7 +613,6 @@ int controller_open(struct node *node)
     list_init(&c->queue);
     list_init(&c->waits);
     list_init(&c->pending);
-    list_init(&c->creating);
     list_init(&c->watch.link);
     arena_init(&c->arena, node->mem, 0);
     sink_init(&c->sink, node->mem, METADATA_BATCH_BYTES_MAX);

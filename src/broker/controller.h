@@ -47,9 +47,6 @@ MUST_USE int controller_format(struct node *node, const char *dir, struct uuid d
 
 void controller_submit(struct node *node, struct controller_call *call);
 
-/* Calls of this API are known to the controller? */
-bool controller_serves(int16_t api_key);
-
 /* Periodic work and what the turn gathered. Returns when it wants to be called next. */
 int64_t controller_turn(struct node *node);
 
@@ -61,7 +58,3 @@ void controller_auto_create(struct node *node, struct view topic);
 
 /* Why the control part does not serve, in words; NULL: it does. */
 const char *controller_not_ready(const struct node *node);
-
-/* Epoch and leader for DescribeQuorum and metrics. */
-int32_t controller_epoch(const struct node *node);
-int64_t controller_high_watermark(const struct node *node);

@@ -28,8 +28,7 @@ struct controller {
     struct list pending; /* Batches, in the order of their offsets. */
     struct arena arena;  /* Of the controller's own steps and events. */
     struct sink sink;
-    struct list creating; /* Auto-created topics under way. */
-    const char *failed;   /* Why it serves no more; NULL: it does. */
+    const char *failed; /* Why it serves no more; NULL: it does. */
     char dir[METADATA_PATH_BYTES];
     bool log_moved;
     struct controller_snapshot *snapshot; /* Being written; NULL: none. */

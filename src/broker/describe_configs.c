@@ -5,6 +5,9 @@
 #include "gen/describe_configs_request.h"
 #include "gen/describe_configs_response.h"
 
+/* The topic's own, two dynamic ones, the file's under up to eight names, the default. */
+#define SYNONYMS_MAX 12
+
 struct describing {
     struct request *request;
     const struct describe_configs_request_describe_configs_resource *in;
@@ -35,6 +38,28 @@ static void add_synonym(struct describe_configs_response_describe_configs_resour
     synonym->source = source;
 }
 
+/* What was changed at run time: for this broker, then for all. */
+static void add_dynamic_synonyms(
+    struct describing *d,
+    struct view name,
+    bool sensitive,
+    struct describe_configs_response_describe_configs_resource_result *out)
+{
+    struct view id = broker_text(d->request, "%d", d->context.node_id);
+    const struct {
+        struct view resource;
+        int8_t source;
+    } levels[] = {
+        {id,         CLUSTER_SOURCE_BROKER        },
+        {VIEW_EMPTY, CLUSTER_SOURCE_BROKER_DEFAULT}
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+        struct view value = image_config(
+            image_configs(d->context.image, IMAGE_RESOURCE_BROKER, levels[i].resource), name);
+        if (!value.null) add_synonym(out, name, sensitive ? VIEW_NULL : value, levels[i].source);
+    }
+}
+
 /* A setting's sources from the nearest to the default, each under its own name. */
 static void add_synonyms(struct describing *d,
                          const struct config_def *def,
@@ -43,7 +68,7 @@ static void add_synonyms(struct describing *d,
 {
     const struct describe_configs_request *in = d->request->message;
     if (!in->include_synonyms) return;
-    out->synonyms.items = broker_array(d->request, 12, sizeof(*out->synonyms.items));
+    out->synonyms.items = broker_array(d->request, SYNONYMS_MAX, sizeof(*out->synonyms.items));
     if (out->synonyms.items == NULL) return;
     struct view name = view_of_string(def->name);
     const struct image *image = d->context.image;
@@ -52,16 +77,18 @@ static void add_synonyms(struct describing *d,
         if (!own.null) add_synonym(out, name, own, CLUSTER_SOURCE_TOPIC);
     }
     const char *const single[] = {def->name, NULL};
-    for (const char *const *synonym = def->synonyms != NULL ? def->synonyms : single;
-         *synonym != NULL && out->synonyms.count < 10; synonym++) {
+    const char *const *synonyms = def->synonyms != NULL ? def->synonyms : single;
+    add_dynamic_synonyms(d, view_of_string(synonyms[0]), sensitive, out);
+    for (const char *const *synonym = synonyms;
+         *synonym != NULL && out->synonyms.count < SYNONYMS_MAX - 1; synonym++) {
         struct view broker_name = view_of_string(*synonym);
         struct view given = d->context.static_config(d->context.static_context, broker_name);
         if (!given.null)
             add_synonym(out, broker_name, sensitive ? VIEW_NULL : given, CLUSTER_SOURCE_STATIC);
     }
     if (def->default_text != NULL)
-        add_synonym(out, def->synonyms != NULL ? view_of_string(def->synonyms[0]) : name,
-                    view_of_string(def->default_text), CLUSTER_SOURCE_DEFAULT);
+        add_synonym(out, view_of_string(synonyms[0]), view_of_string(def->default_text),
+                    CLUSTER_SOURCE_DEFAULT);
 }
 
 static void describe_one(struct describing *d,

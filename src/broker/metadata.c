@@ -346,12 +346,53 @@ struct described {
     int32_t limit; /* Partitions that may still be described. */
 };
 
+/* The next request goes on here. */
+static void described_cursor(struct request *request,
+                             struct described *d,
+                             struct view name,
+                             int32_t partition)
+{
+    d->out->next_cursor = broker_array(request, 1, sizeof(*d->out->next_cursor));
+    if (d->out->next_cursor == NULL) return;
+    wire_struct_defaults(&wire_describe_topic_partitions_response_cursor_shape,
+                         d->out->next_cursor);
+    d->out->next_cursor->topic_name = name;
+    d->out->next_cursor->partition_index = partition;
+}
+
+/* A cursor names one of the topics asked for, and no negative partition. */
+static bool described_cursor_fits(const struct describe_topic_partitions_request *in,
+                                  const struct view *names,
+                                  int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (view_equal(names[i], in->cursor->topic_name)) return in->cursor->partition_index >= 0;
+    return false;
+}
+
+/* The answer has no error of its own: each topic carries it. */
+static void described_refused(struct request *request, struct described *d, struct view name)
+{
+    struct describe_topic_partitions_response_describe_topic_partitions_response_topic *out =
+        &d->out->topics.items[d->out->topics.count++];
+    wire_struct_defaults(
+        &wire_describe_topic_partitions_response_describe_topic_partitions_response_topic_shape,
+        out);
+    out->name = name;
+    out->error_code = KAFKA_INVALID_REQUEST;
+    request_error(request, out->error_code);
+}
+
 /* One topic from partition `first` on. False: the limit is reached, the cursor is set. */
 static bool described_topic(struct request *request,
                             struct described *d,
                             struct view name,
                             int32_t first)
 {
+    if (d->limit == 0) {
+        described_cursor(request, d, name, first);
+        return false;
+    }
     const struct image_topic *topic = image_topic(node_of(request->shard)->image, name);
     struct describe_topic_partitions_response_describe_topic_partitions_response_topic *out =
         &d->out->topics.items[d->out->topics.count++];
@@ -380,13 +421,7 @@ static bool described_topic(struct request *request,
                                 &out->partitions.items[out->partitions.count++]);
     d->limit -= MAX(end - first, 0);
     if (end >= topic->partition_count) return true;
-    d->out->next_cursor = broker_array(request, 1, sizeof(*d->out->next_cursor));
-    if (d->out->next_cursor != NULL) {
-        wire_struct_defaults(&wire_describe_topic_partitions_response_cursor_shape,
-                             d->out->next_cursor);
-        d->out->next_cursor->topic_name = name;
-        d->out->next_cursor->partition_index = end;
-    }
+    described_cursor(request, d, name, end);
     return false;
 }
 
@@ -433,16 +468,20 @@ void handle_describe_topic_partitions(struct shard *shard, struct request *reque
         request_close(request, "no memory for an answer");
         return;
     }
-    struct described d = {out, MIN(in->response_partition_limit, DESCRIBE_PARTITIONS_MAX)};
+    struct described d = {out, MAX(1, MIN(in->response_partition_limit, DESCRIBE_PARTITIONS_MAX))};
+    bool refused = in->cursor != NULL && !described_cursor_fits(in, names, count);
     for (int32_t i = 0; i < count; i++) {
         if (i > 0 && view_equal(names[i], names[i - 1])) continue;
         int32_t first = 0;
-        if (in->cursor != NULL) {
+        if (in->cursor != NULL && !refused) {
             int order = view_compare(names[i], in->cursor->topic_name);
             if (order < 0) continue;
-            if (order == 0) first = MAX(in->cursor->partition_index, 0);
+            if (order == 0) first = in->cursor->partition_index;
         }
-        if (!described_topic(request, &d, names[i], first)) break;
+        if (refused)
+            described_refused(request, &d, names[i]);
+        else if (!described_topic(request, &d, names[i], first))
+            break;
     }
     request_reply(request, out);
 }

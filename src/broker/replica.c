@@ -258,8 +258,3 @@ void replica_wait_end(struct replica_wait *wait)
 {
     list_remove(&wait->link);
 }
-
-int64_t replica_high_watermark(const struct replica *replica)
-{
-    return log_high_watermark(replica->log);
-}

@@ -76,5 +76,3 @@ void replica_wait_end(struct replica_wait *wait);
 /* The log's ends have been asked to move by the caller (append, configure): recompute the high
  * watermark and wake who waits. */
 void replica_moved(struct replica *replica, int events);
-
-int64_t replica_high_watermark(const struct replica *replica);

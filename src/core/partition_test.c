@@ -8,19 +8,7 @@
 
 #include "core/partition.h"
 #include "gen/errors.h"
-
-static void *heap_get(struct mem *mem, size_t size)
-{
-    (void)mem;
-    return calloc(1, size);
-}
-
-static void heap_put(struct mem *mem, void *block, size_t size)
-{
-    (void)mem;
-    (void)size;
-    free(block);
-}
+#include "sys/memory.h"
 
 /* A partition's state of replicas 1..n, all in the ISR, led by 1. */
 static struct image_partition *state_of(int32_t replicas,
@@ -49,9 +37,8 @@ struct rig {
 
 static void rig_open(struct rig *rig, int32_t replicas, int32_t isr, bool written)
 {
-    *rig = (struct rig){
-        .mem = {.get = heap_get, .put = heap_put}
-    };
+    *rig = (struct rig){0};
+    memory_init(&rig->mem, 0);
     rig->partition = partition_new(
         &rig->mem, &(struct partition_options){
                        .node_id = 1, .replica_lag_ms = 30000, .count_written = written});

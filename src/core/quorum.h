@@ -1,8 +1,8 @@
 /* quorum.h - who leads the metadata log, and how far it is committed: KRaft's state machine.
  *
  * Shaped for N voters, run with one: a node that is the only voter passes from any state to leader
- * without waiting; what other nodes may ask of it is answered by the general rules. The controller
- * (cluster.h) learns leadership and the committed offset from here and nowhere else.
+ * without waiting. What other nodes may ask of it (Vote, Fetch of the log) is not here yet. The
+ * controller (cluster.h) learns leadership and the committed offset from here and nowhere else.
  *
  *               higher epoch seen, from any state
  *                            |
@@ -188,81 +188,6 @@ int64_t quorum_epoch_start(const struct quorum *quorum);    /* Of the leader: it
 int64_t quorum_high_watermark(const struct quorum *quorum); /* -1: unknown in this epoch. */
 int16_t quorum_kraft_version(const struct quorum *quorum);
 const struct quorum_voter *quorum_voters(const struct quorum *quorum, uint32_t *count);
-
-/* ---- requests --------------------------------------------------------------------------------
- *
- * Each writes the whole answer, in the event's arena: top-level and partition errors, leader,
- * epoch, endpoints. False: no memory, the answer is not usable. */
-
-struct vote_request;
-struct vote_response;
-struct begin_quorum_epoch_request;
-struct begin_quorum_epoch_response;
-struct end_quorum_epoch_request;
-struct end_quorum_epoch_response;
-struct describe_quorum_request;
-struct describe_quorum_response;
-struct fetch_request;
-struct fetch_response;
-struct fetch_snapshot_request;
-struct fetch_snapshot_response;
-
-MUST_USE bool quorum_vote(struct quorum *quorum,
-                          const struct quorum_event *event,
-                          const struct vote_request *in,
-                          struct vote_response *out);
-MUST_USE bool quorum_begin_epoch(struct quorum *quorum,
-                                 const struct quorum_event *event,
-                                 const struct begin_quorum_epoch_request *in,
-                                 struct begin_quorum_epoch_response *out);
-MUST_USE bool quorum_end_epoch(struct quorum *quorum,
-                               const struct quorum_event *event,
-                               const struct end_quorum_epoch_request *in,
-                               struct end_quorum_epoch_response *out);
-MUST_USE bool quorum_describe(struct quorum *quorum,
-                              const struct quorum_event *event,
-                              const struct describe_quorum_request *in,
-                              struct describe_quorum_response *out);
-
-/* What to do with a Fetch of the metadata log, or a FetchSnapshot. */
-enum quorum_read_kind {
-    QUORUM_ANSWER, /* The answer is complete: send it. */
-    QUORUM_READ,   /* Fetch: put the batches of [offset, log end) into the partition's `records`, at
-                      most max_bytes but at least one batch. FetchSnapshot: the bytes of the file. */
-    QUORUM_WAIT    /* Fetch, with nothing to send now: wait until the log end passes `offset`, the
-                      high watermark rises above `high_watermark`, leadership goes, or max_wait_ms
-                      are over; then ask anew (on expiry: send this answer). */
-};
-
-struct quorum_read {
-    enum quorum_read_kind kind;
-    int64_t offset; /* Of a fetch; position in the file of a snapshot. */
-    uint32_t max_bytes;
-    int64_t high_watermark; /* As answered. */
-    int32_t max_wait_ms;
-    int64_t snapshot_end; /* FetchSnapshot: which file. */
-    int32_t snapshot_epoch;
-};
-
-/* Also takes note of the replica's place: of voters for the high watermark (effects), of observers
- * for DescribeQuorum. */
-MUST_USE bool quorum_fetch(struct quorum *quorum,
-                           const struct quorum_event *event,
-                           const struct fetch_request *in,
-                           struct fetch_response *out,
-                           struct quorum_read *read);
-
-/* `size_of` tells the size in bytes of a snapshot file, or -1 if there is none with this id. */
-struct quorum_snapshots {
-    int64_t (*size_of)(void *context, int64_t end, int32_t epoch);
-    void *context;
-};
-MUST_USE bool quorum_fetch_snapshot(struct quorum *quorum,
-                                    const struct quorum_event *event,
-                                    const struct quorum_snapshots *snapshots,
-                                    const struct fetch_snapshot_request *in,
-                                    struct fetch_snapshot_response *out,
-                                    struct quorum_read *read);
 
 /* The metadata partition's topic: its name and its id (0,1). */
 #define QUORUM_TOPIC "__cluster_metadata"

@@ -7,19 +7,7 @@
 #include <cmocka.h>
 
 #include "core/quorum.h"
-
-static void *heap_get(struct mem *mem, size_t size)
-{
-    (void)mem;
-    return calloc(1, size);
-}
-
-static void heap_put(struct mem *mem, void *block, size_t size)
-{
-    (void)mem;
-    (void)size;
-    free(block);
-}
+#include "sys/memory.h"
 
 struct rig {
     struct mem mem;
@@ -41,7 +29,7 @@ static void rig_open(struct rig *rig,
                                 .endpoint_count = 1,
                                 .kraft_min = 0,
                                 .kraft_max = 1};
-    rig->mem = (struct mem){.get = heap_get, .put = heap_put};
+    memory_init(&rig->mem, 0);
     arena_init(&rig->arena, &rig->mem, 0);
     rig->log = (struct quorum_log){
         .end = log_end, .durable = log_end, .last_epoch = last_epoch, .snapshot_end = -1};

@@ -10,24 +10,12 @@
 #include <cmocka.h>
 #include <zlib.h>
 
+#include "sys/memory.h"
 #include "wire/walk.h"
 
 #define VECTORS   "test/golden/vectors/kafka.tsv.gz"
 #define VERDICTS  "test/golden/vectors/verdicts.tsv.gz"
 #define LINE_SIZE (8 << 20)
-
-static void *heap_get(struct mem *mem, size_t size)
-{
-    (void)mem;
-    return calloc(1, size);
-}
-
-static void heap_put(struct mem *mem, void *block, size_t size)
-{
-    (void)mem;
-    (void)size;
-    free(block);
-}
 
 struct line {
     const char *message, *variant, *release, *hex;
@@ -121,7 +109,8 @@ static void test_vectors(void **state)
     assert_non_null(gzgets(file, text, LINE_SIZE)); /* The head. */
     uint32_t agree = 0, differ = 0, versions = 0;
     while (gzgets(file, text, LINE_SIZE) != NULL) {
-        struct mem mem = {.get = heap_get, .put = heap_put};
+        struct mem mem;
+        memory_init(&mem, 0);
         struct arena arena;
         arena_init(&arena, &mem, 0);
         struct line line = parse(text);
@@ -219,7 +208,8 @@ static void test_w9_to_w20_verdicts(void **state)
     assert_non_null(vectors);
     char *text = malloc(LINE_SIZE);
     uint8_t *bytes = malloc(LINE_SIZE);
-    struct mem mem = {.get = heap_get, .put = heap_put};
+    struct mem mem;
+    memory_init(&mem, 0);
     struct arena arena;
     arena_init(&arena, &mem, 0);
     uint32_t differ = 0, flips = 0, inputs = 0;

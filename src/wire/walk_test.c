@@ -6,20 +6,8 @@
 
 #include <cmocka.h>
 
+#include "sys/memory.h"
 #include "wire/walk.h"
-
-static void *heap_get(struct mem *mem, size_t size)
-{
-    (void)mem;
-    return calloc(1, size);
-}
-
-static void heap_put(struct mem *mem, void *block, size_t size)
-{
-    (void)mem;
-    (void)size;
-    free(block);
-}
 
 struct seen {
     uint32_t at; /* Bytes accounted for: values and prefixes, in order. */
@@ -63,7 +51,8 @@ static void test_every_byte_once(void **state)
     const struct wire_message *const *messages = wire_messages(&count);
     for (uint32_t i = 0; i < count; i++) {
         for (int16_t v = messages[i]->version_min; v <= messages[i]->version_max; v++) {
-            struct mem mem = {.get = heap_get, .put = heap_put};
+            struct mem mem;
+            memory_init(&mem, 0);
             struct arena arena;
             arena_init(&arena, &mem, 0);
             const struct wire_form *form = wire_form(messages[i], v);

@@ -13,20 +13,8 @@
 #include "gen/heartbeat_request.h"
 #include "gen/heartbeat_response.h"
 #include "gen/request_header.h"
+#include "sys/memory.h"
 #include "wire/form.h"
-
-static void *heap_get(struct mem *mem, size_t size)
-{
-    (void)mem;
-    return calloc(1, size);
-}
-
-static void heap_put(struct mem *mem, void *block, size_t size)
-{
-    (void)mem;
-    (void)size;
-    free(block);
-}
 
 struct rig {
     struct mem mem;
@@ -35,7 +23,7 @@ struct rig {
 
 static void rig_open(struct rig *rig)
 {
-    rig->mem = (struct mem){.get = heap_get, .put = heap_put};
+    memory_init(&rig->mem, 0);
     arena_init(&rig->arena, &rig->mem, 0);
 }
 
