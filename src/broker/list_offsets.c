@@ -4,6 +4,7 @@
  * query for each partition, and the request is answered when the last one is back (log.md 12, 13).
  */
 #include "broker/broker.h"
+#include "core/names.h"
 #include "gen/list_offsets_request.h"
 #include "gen/list_offsets_response.h"
 #include "gen/offset_for_leader_epoch_request.h"
@@ -35,7 +36,8 @@ struct listing {
     struct listed *items;
     uint32_t item_count;
     uint32_t pending;
-    bool gone; /* The connection went: the request ends with the last query. */
+    const struct names *seen; /* Partitions of the topic that is being begun. */
+    bool gone;                /* The connection went: the request ends with the last query. */
 };
 
 static void listed_fail(struct listed *item, int16_t error)
@@ -149,13 +151,10 @@ static void listed_wake(struct replica_wait *wait, struct replica *replica, int 
     if (listed_try(item)) listed_done(item);
 }
 
-static bool listed_twice(const struct list_offsets_request_list_offsets_topic *topic, int32_t at)
+static struct view partition_key(const struct list_offsets_request_list_offsets_topic *topic,
+                                 int32_t at)
 {
-    for (int32_t i = 0; i < topic->partitions.count; i++)
-        if (i != at && topic->partitions.items[i].partition_index ==
-                           topic->partitions.items[at].partition_index)
-            return true;
-    return false;
+    return view_of(&topic->partitions.items[at].partition_index, sizeof(int32_t));
 }
 
 static void listed_begin(struct listed *item,
@@ -175,7 +174,7 @@ static void listed_begin(struct listed *item,
     int16_t error = KAFKA_NONE;
     if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, topic->name))
         error = KAFKA_TOPIC_AUTHORIZATION_FAILED;
-    else if (listed_twice(topic, at))
+    else if (names_seen(item->listing->seen, partition_key(topic, at)) > 1)
         error = KAFKA_INVALID_REQUEST;
     else
         error = listed_supported(request->version, in->timestamp);
@@ -203,6 +202,20 @@ static void listing_gone(struct request *request)
     if (listing->pending == 0) listing_finish(listing);
 }
 
+/* For each topic, how often each partition is in the request. NULL: no memory (or no topic). */
+static struct names *listing_seen(struct request *request, const struct list_offsets_request *in)
+{
+    struct names *seen = broker_array(request, (size_t)MAX(in->topics.count, 0), sizeof(*seen));
+    for (int32_t t = 0; seen != NULL && t < in->topics.count; t++) {
+        int32_t count = MAX(in->topics.items[t].partitions.count, 0);
+        uint64_t seed = io_random(request->shard->io, IO_RANDOM_HASH);
+        if (!names_init(&seen[t], &request->arena, (uint32_t)count, seed)) return NULL;
+        for (int32_t p = 0; p < count; p++)
+            (void)names_see(&seen[t], partition_key(&in->topics.items[t], p));
+    }
+    return seen;
+}
+
 static bool listing_begin(struct listing *listing, const struct list_offsets_request *in)
 {
     struct request *request = listing->request;
@@ -218,6 +231,9 @@ static bool listing_begin(struct listing *listing, const struct list_offsets_req
     listing->response->topics.items =
         broker_array(request, (size_t)in->topics.count, sizeof(*listing->response->topics.items));
     if (in->topics.count > 0 && listing->response->topics.items == NULL) return false;
+    /* The last memory: what has begun cannot be called back. */
+    struct names *seen = listing_seen(request, in);
+    if (in->topics.count > 0 && seen == NULL) return false;
     listing->response->topics.count = in->topics.count;
     listing->pending = 1; /* Held until all are begun. */
     for (int32_t t = 0; t < in->topics.count; t++) {
@@ -228,6 +244,7 @@ static bool listing_begin(struct listing *listing, const struct list_offsets_req
         out->partitions.items = parts;
         out->partitions.count = MAX(in->topics.items[t].partitions.count, 0);
         parts += out->partitions.count;
+        listing->seen = &seen[t];
         for (int32_t p = 0; p < out->partitions.count; p++) {
             struct listed *item = &listing->items[listing->item_count++];
             item->listing = listing;

@@ -3,6 +3,7 @@
  * All of it is read from the committed image (log.md 14). Endpoints are those of the listener that
  * the client came through; a node that advertises no address of its own tells each client the one
  * by which it was reached. */
+#include "base/view_sort.h"
 #include "broker/broker.h"
 #include "broker/controller.h"
 #include "gen/describe_cluster_request.h"
@@ -445,12 +446,9 @@ static struct view *described_names(struct request *request, int32_t *count)
         *count = -1;
         return NULL;
     }
-    for (int32_t i = 0; i < *count; i++) {
-        int32_t at = i;
-        for (; at > 0 && view_compare(names[at - 1], in->topics.items[i].name) > 0; at--)
-            names[at] = names[at - 1];
-        names[at] = in->topics.items[i].name;
-    }
+    for (int32_t i = 0; i < *count; i++)
+        names[i] = in->topics.items[i].name;
+    view_sort(names, (uint32_t)*count);
     return names;
 }
 

@@ -547,10 +547,12 @@ static bool alter_read_ops(
     const struct incremental_alter_configs_request_alter_configs_resource *in)
 {
     alter->count = (uint32_t)MAX(in->configs.count, 0);
+    struct names names;
+    if (!names_init(&names, alter->step->arena, alter->count, step_random(alter->step)))
+        return false;
     for (uint32_t i = 0; i < alter->count; i++) {
-        for (uint32_t j = 0; j < i; j++)
-            if (view_equal(in->configs.items[i].name, in->configs.items[j].name))
-                return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a setting is named twice"));
+        if (names_see(&names, in->configs.items[i].name) > 1)
+            return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a setting is named twice"));
         if (!alter_read_op(alter, &in->configs.items[i], &alter->overrides[i])) return false;
     }
     return true;
@@ -598,6 +600,8 @@ enum step_result cluster_incremental_alter_configs(
             (void)alter_fail(&alter, KAFKA_INVALID_REQUEST, VIEW("a resource is named twice"));
         else if (alter_read_ops(&alter, resource))
             result = alter_resource(&alter);
+        else if (alter.error == KAFKA_NONE) /* Not refused: it could not be read. */
+            result = STEP_E_MEMORY;
         if (result != STEP_DONE) return result;
         out->responses.items[i] =
             (struct incremental_alter_configs_response_alter_configs_resource_response){
@@ -621,22 +625,21 @@ static bool alter_read_set(struct alter *alter,
     uint32_t named = (uint32_t)MAX(in->configs.count, 0);
     size_t room = named + (before == NULL ? 0 : before->count) + 1;
     alter->overrides = step_get(alter->step, room * sizeof(alter->overrides[0]));
-    if (alter->overrides == NULL) return false;
+    struct names names;
+    if (alter->overrides == NULL ||
+        !names_init(&names, alter->step->arena, named, step_random(alter->step)))
+        return false;
     for (uint32_t i = 0; i < named; i++) {
         const struct alter_configs_request_alterable_config *config = &in->configs.items[i];
-        for (uint32_t j = 0; j < i; j++)
-            if (view_equal(config->name, in->configs.items[j].name))
-                return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a setting is named twice"));
+        if (names_see(&names, config->name) > 1)
+            return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a setting is named twice"));
         if (config->value.null)
             return alter_fail(alter, KAFKA_INVALID_REQUEST,
                               JOIN(alter->step->arena, VIEW("no value for "), config->name));
         alter->overrides[alter->count++] = (struct cluster_override){config->name, config->value};
     }
     for (uint32_t i = 0; before != NULL && i < before->count; i++) {
-        bool kept = false;
-        for (uint32_t j = 0; j < named && !kept; j++)
-            kept = view_equal(before->items[i].name, in->configs.items[j].name);
-        if (!kept)
+        if (names_seen(&names, before->items[i].name) == 0)
             alter->overrides[alter->count++] =
                 (struct cluster_override){before->items[i].name, VIEW_NULL};
     }
@@ -679,6 +682,8 @@ enum step_result cluster_alter_configs(struct cluster *cluster,
             (void)alter_fail(&alter, KAFKA_INVALID_REQUEST, VIEW("a resource is named twice"));
         else if (alter_read_set(&alter, &in->resources.items[i]))
             result = alter_resource(&alter);
+        else if (alter.error == KAFKA_NONE)
+            result = STEP_E_MEMORY;
         if (result != STEP_DONE) return result;
         out->responses.items[i] = (struct alter_configs_response_alter_configs_resource_response){
             .error_code = alter.error,

@@ -556,6 +556,39 @@ static void test_alter_whole_set(void **state)
                         "config 2:t cleanup.policy=compact; config 2:t retention.ms=null");
 }
 
+/* Without memory at any place the step says so: never an answer of success with nothing done. */
+static void test_alter_without_memory(void **state)
+{
+    struct cluster_rig *rig = *state;
+    assert_int_equal(create_one(rig, "t", 1, 1), KAFKA_NONE);
+    struct alter_configs_request_alterable_config config = {.name = VIEW("segment.ms"),
+                                                            .value = VIEW("6")};
+    struct alter_configs_request_alter_configs_resource item = {
+        .resource_type = 2, .resource_name = VIEW("t"), .configs = {&config, 1}
+    };
+    struct alter_configs_request in = {
+        .resources = {&item, 1}
+    };
+    struct alter_configs_response out;
+    enum step_result result = STEP_E_MEMORY;
+    uint32_t refused = 0;
+    for (size_t room = 8; result == STEP_E_MEMORY; room += 8) {
+        struct step *step = rig_step(rig);
+        assert_true(room < 65536);
+        step->arena->limit_bytes = step->arena->used_bytes + room;
+        result = cluster_alter_configs(rig->cluster, step, &in, &out);
+        step->arena->limit_bytes = 0;
+        if (result == STEP_E_MEMORY) {
+            refused++;
+            continue;
+        }
+        assert_int_equal(out.responses.items[0].error_code, KAFKA_NONE);
+        assert_int_equal(step->record_count, 1);
+    }
+    assert_true(refused > 10);
+    assert_int_equal(result, STEP_DONE);
+}
+
 /* ---- placement ------------------------------------------------------------------------------- */
 
 /* Over many partitions: no broker twice in one, all racks used, leaders and replicas even. */
@@ -630,6 +663,7 @@ int main(void)
         TEST(test_alter_cordons),
         TEST(test_units),
         TEST(test_alter_whole_set),
+        TEST(test_alter_without_memory),
         TEST(test_placement),
         TEST(test_placement_fenced),
     };
