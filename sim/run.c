@@ -121,7 +121,8 @@ static enum sim_crash run_cut_kind(struct run *run)
 static void run_power_cut(struct run *run)
 {
     run_note(run, RUN_POWER_CUT);
-    cluster_crash(&run->cluster, run_cut_kind(run), chance_next(&run->faults));
+    enum sim_crash kind = run_cut_kind(run); /* Drawn first, whatever the compiler's order. */
+    cluster_crash(&run->cluster, kind, chance_next(&run->faults));
     run_down(run);
 }
 
