@@ -4,6 +4,7 @@
 
 extern const struct cli_command command_config_explain;
 extern const struct cli_command command_config_list;
+extern const struct cli_command command_doctor;
 extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
 extern const struct cli_command command_ready;
@@ -21,7 +22,7 @@ const struct cli_command *const cli_commands[] = {
     &command_start,     &command_ready,       &command_config_list, &command_config_explain,
     &command_log_check, &command_log_dump,    &command_wire_list,   &command_wire_show,
     &command_wire_page, &command_wire_decode, &command_wire_encode, &command_wire_diff,
-    &command_wire_site, &command_completions,
+    &command_wire_site, &command_doctor,      &command_completions,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 
