@@ -142,12 +142,17 @@ test-%: $(TEST_BINS)
 unit: $(TEST_BINS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
-# ---- benchmarks: bench/x.c is a program over the libraries; make bench-x builds build/bench/x ------
-$(B)/bench/%: bench/%.c $(B)/libdohle.a $(B)/libgen.a
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $< $(LINK_ALL) $(LIBS) -o $@
+# ---- benchmarks: bench/x.c is a program over the libraries and bench/lib/; make bench-x builds build/bench/x
+$(B)/bench/%.o: CPPFLAGS += -I.
+$(B)/libbench.a: $(patsubst %.c,$(B)/%.o,$(wildcard bench/lib/*.c))
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/bench/%: $(B)/bench/%.o $(B)/libbench.a $(B)/libdohle.a $(B)/libgen.a
+	$(CC) $(LDFLAGS) $< $(B)/libbench.a $(LINK_ALL) $(LIBS) -o $@
 
 bench-%: $(B)/bench/% ;
+.PRECIOUS: $(B)/bench/%
 
 # ---- the library, for others -----------------------------------------------------------------------
 # The public header as one file, with the structs of all messages.
