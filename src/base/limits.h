@@ -109,6 +109,9 @@
  */
 #define TEXT_OUT_MAX (1024u * 1024u * 1024u)
 
+/* Shards of a node, as dohle.shards allows: more than any machine that this is for has cores. */
+#define NET_SHARDS_MAX 64u
+
 /* The receive buffer that all connections of a shard share: one recv of a busy loopback stream.
  * Frames above a quarter of it are shared, smaller ones copied, so that what is kept wastes at most
  * 4x. */

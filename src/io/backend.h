@@ -67,6 +67,8 @@ struct io_backend {
     void (*local)(struct io *io, struct io_stream *stream, struct io_address *out);
     void (*peer)(struct io *io, struct io_stream *stream, struct io_address *out);
     void (*close_stream)(struct io *io, struct io_stream *stream);
+    void (*give_stream)(struct io *io, struct io_stream *stream);
+    void (*take_stream)(struct io *io, struct io_stream *stream);
 };
 
 struct io {

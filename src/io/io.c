@@ -335,3 +335,13 @@ void io_stream_close(struct io *io, struct io_stream *stream)
 {
     io->backend->close_stream(io, stream);
 }
+
+void io_stream_give(struct io *io, struct io_stream *stream)
+{
+    io->backend->give_stream(io, stream);
+}
+
+void io_stream_take(struct io *io, struct io_stream *stream)
+{
+    io->backend->take_stream(io, stream);
+}

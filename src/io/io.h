@@ -261,3 +261,9 @@ void io_stream_local(struct io *io, struct io_stream *stream, struct io_address 
 void io_stream_peer(struct io *io, struct io_stream *stream, struct io_address *out);
 
 void io_stream_close(struct io *io, struct io_stream *stream); /* No callback follows. */
+
+/* Let go of a stream that nobody has watched yet (a new connection), so that another handle of the
+ * same process can take it: io_stream_give() on the one's thread, then io_stream_take() on the
+ * other's, who sets its events. In between it may only be taken. */
+void io_stream_give(struct io *io, struct io_stream *stream);
+void io_stream_take(struct io *io, struct io_stream *stream);

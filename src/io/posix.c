@@ -405,6 +405,8 @@ const struct io_backend posix_backend = {
     .local = posix_local,
     .peer = posix_peer,
     .close_stream = posix_close_stream,
+    .give_stream = posix_give_stream,
+    .take_stream = posix_take_stream,
 };
 
 /* sendfile to a connection that is gone raises SIGPIPE (it knows no MSG_NOSIGNAL), a write beyond

@@ -157,6 +157,8 @@ int64_t posix_send_file(struct io *io,
 void posix_local(struct io *io, struct io_stream *stream, struct io_address *out);
 void posix_peer(struct io *io, struct io_stream *stream, struct io_address *out);
 void posix_close_stream(struct io *io, struct io_stream *stream);
+void posix_give_stream(struct io *io, struct io_stream *stream);
+void posix_take_stream(struct io *io, struct io_stream *stream);
 void posix_accept_ready(struct posix *p, struct io_listener *listener);
 void posix_unmute(struct posix *p); /* Listen again where it was given up for a while. */
 uint32_t posix_hang_up_unwatched(struct posix *p);

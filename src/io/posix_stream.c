@@ -335,6 +335,21 @@ void posix_close_stream(struct io *io, struct io_stream *stream)
     list_append(&posix_of(io)->graves, &stream->grave);
 }
 
+/* A stream that nobody watches is known to no handle. */
+void posix_give_stream(struct io *io, struct io_stream *stream)
+{
+    (void)io;
+    assert(!stream->closed);
+    assert(!stream->registered);
+    assert(list_empty(&stream->grave));
+}
+
+void posix_take_stream(struct io *io, struct io_stream *stream)
+{
+    (void)io;
+    assert(!stream->registered);
+}
+
 /* Free what was closed: not before the turn's end, as its events may still be in the batch. */
 void posix_bury(struct posix *p)
 {

@@ -414,6 +414,8 @@ const struct io_backend sim_backend = {
     .local = sim_local,
     .peer = sim_peer,
     .close_stream = sim_close_stream,
+    .give_stream = sim_give_stream,
+    .take_stream = sim_take_stream,
 };
 
 /* ---- the world ------------------------------------------------------------------------------- */

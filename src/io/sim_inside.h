@@ -344,6 +344,8 @@ int64_t sim_send_file(struct io *io,
 void sim_local(struct io *io, struct io_stream *stream, struct io_address *out);
 void sim_peer(struct io *io, struct io_stream *stream, struct io_address *out);
 void sim_close_stream(struct io *io, struct io_stream *stream);
+void sim_give_stream(struct io *io, struct io_stream *stream);
+void sim_take_stream(struct io *io, struct io_stream *stream);
 void sim_packet_arrives(struct sim_world *world, struct sim_packet *packet); /* Takes it. */
 bool sim_streams_pending(struct sim_shard *shard);
 uint32_t sim_streams_deliver(struct sim_shard *shard);

@@ -575,6 +575,27 @@ void sim_close_stream(struct io *io, struct io_stream *stream)
     close_end(stream, shard->node->crashed);
 }
 
+/* Until it is taken it is the giver's still: it goes with the process. */
+void sim_give_stream(struct io *io, struct io_stream *stream)
+{
+    assert(stream->shard == sim_shard_of(io));
+    assert(stream->events == NULL);
+}
+
+void sim_take_stream(struct io *io, struct io_stream *stream)
+{
+    struct sim_shard *shard = sim_shard_of(io), *giver = stream->shard;
+    assert(stream->events == NULL);
+    if (giver == shard) return;
+    assert(giver != NULL);
+    assert(giver->node == shard->node);
+    list_remove(&stream->link);
+    giver->stream_count--;
+    list_append(&shard->streams, &stream->link);
+    shard->stream_count++;
+    stream->shard = shard;
+}
+
 /* One of the node's open streams, or NULL. */
 static struct io_stream *drawn_stream(struct sim_node *node, enum sim_site site)
 {

@@ -291,7 +291,7 @@ static void clean_take_group(struct clean *clean)
     kept->txns.stored = kept->txns.count;
     uint64_t moved = (uint64_t)kept->txns.capacity * kept->txns.width; /* Whose memory it is now. */
     clean->memory.mem.used_bytes -= moved;
-    logs->mem->used_bytes += moved;
+    mem_charge(logs->mem, moved);
     out->txns = (struct index){0};
     kept->size_bytes = kept->written_bytes = kept->commit_bytes = kept->durable_bytes =
         (uint32_t)out->bytes;

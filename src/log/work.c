@@ -22,8 +22,9 @@ static void job_put(struct mem *job, void *block, size_t size_bytes)
 void log_job_mem_begin(struct log_job_mem *memory, struct mem *parent)
 {
     uint64_t left = 0; /* No limit. */
-    if (parent->limit_bytes > parent->used_bytes)
-        left = parent->limit_bytes - parent->used_bytes;
+    uint64_t used_bytes = mem_used(parent);
+    if (parent->limit_bytes > used_bytes)
+        left = parent->limit_bytes - used_bytes;
     else if (parent->limit_bytes != 0)
         left = 1; /* Nothing is left. */
     *memory = (struct log_job_mem){
@@ -34,7 +35,7 @@ void log_job_mem_begin(struct log_job_mem *memory, struct mem *parent)
 
 void log_job_mem_end(struct log_job_mem *memory)
 {
-    memory->parent->used_bytes += memory->mem.used_bytes;
+    mem_charge(memory->parent, memory->mem.used_bytes);
     memory->mem.used_bytes = 0;
 }
 

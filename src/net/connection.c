@@ -277,7 +277,7 @@ static bool receive_room(struct connection *connection, struct window *in)
         assert(in->end < in->buf->size_bytes);
         return true;
     }
-    if (state->receive != NULL && state->receive->references > 1)
+    if (state->receive != NULL && buf_shared(state->receive))
         state->receive = buf_release(state->receive); /* A request keeps it. */
     if (state->receive == NULL) state->receive = buf_new(shard->mem, NET_RECEIVE_BYTES);
     if (state->receive == NULL) {
@@ -321,6 +321,9 @@ static bool receive(struct connection *connection)
 static void ready(void *context, struct io_stream *stream, int what)
 {
     struct connection *connection = context;
+    if (connection->closed) return;
+    /* What other shards have told before the client wrote comes before what it wrote. */
+    shard_open_letters(connection->shard);
     if (connection->closed) return;
     if (what & IO_WRITABLE) {
         connection->write_blocked = false;
@@ -383,7 +386,59 @@ static void idle_fired(struct shard *shard, struct shard_timer *timer)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
+/* On its shard: it is there from now on. */
+static void connection_begin(struct connection *connection)
+{
+    struct shard *shard = connection->shard;
+    io_stream_local(shard->io, connection->stream, &connection->local);
+    list_append(&shard->state->connections, &connection->link);
+    shard->state->connection_count++;
+    connection->read_ms = connection->active_ms = io_now_ms(shard->io);
+    if (shard->state->settings.idle_ms > 0)
+        shard_timer_set(shard, &connection->idle, idle_deadline_ms(connection));
+    connection->want = IO_READABLE;
+    io_stream_watch(shard->io, connection->stream, IO_READABLE, &stream_events, connection);
+}
+
+static void connection_arrived(void *owner, struct letter *letter)
+{
+    struct connection *connection = container_of(letter, struct connection, letter);
+    struct shard *shard = owner;
+    assert(connection->shard == shard);
+    io_stream_take(shard->io, connection->stream);
+    connection_begin(connection);
+    if (shard->state->disconnected) connection_close(connection, NULL);
+}
+
+/* What the listener's shard counts, and the memory. */
+static void connection_left(struct connection *connection)
+{
+    struct listener *listener = connection->listener;
+    struct shard_state *state = listener->shard->state;
+    listener->connections--;
+    state->admitted--;
+    state->dealt[connection->shard->index]--;
+    listener_peer_drop(listener->shard, connection->peer_count);
+    connection->peer_count = NULL;
+}
+
+static void connection_free(struct connection *connection)
+{
+    struct mem *mem = connection->shard->mem;
+    mem_put(mem, connection->software, sizeof(*connection->software));
+    mem_put(mem, connection, sizeof(*connection));
+}
+
+static void connection_returned(void *owner, struct letter *letter)
+{
+    struct connection *connection = container_of(letter, struct connection, letter);
+    assert(owner == connection->listener->shard);
+    connection_left(connection);
+    connection_free(connection);
+}
+
 int connection_open(struct listener *listener,
+                    struct shard *owner,
                     struct io_stream *stream,
                     const struct io_address *peer)
 {
@@ -395,11 +450,11 @@ int connection_open(struct listener *listener,
         mem_put(shard->mem, connection, sizeof(*connection));
         return -ENOMEM;
     }
-    connection->shard = shard;
+    connection->shard = owner;
     connection->listener = listener;
     connection->stream = stream;
     connection->peer = *peer;
-    io_stream_local(shard->io, stream, &connection->local);
+    list_init(&connection->link);
     list_init(&connection->flush);
     list_init(&connection->resume);
     list_init(&connection->held);
@@ -407,14 +462,16 @@ int connection_open(struct listener *listener,
     list_init(&connection->output);
     shard_timer_init(&connection->unmute, unmuted);
     shard_timer_init(&connection->idle, idle_fired);
-    list_append(&shard->state->connections, &connection->link);
-    shard->state->connection_count++;
     listener->connections++;
-    connection->read_ms = connection->active_ms = io_now_ms(shard->io);
-    if (shard->state->settings.idle_ms > 0)
-        shard_timer_set(shard, &connection->idle, idle_deadline_ms(connection));
-    connection->want = IO_READABLE;
-    io_stream_watch(shard->io, stream, IO_READABLE, &stream_events, connection);
+    shard->state->admitted++;
+    shard->state->dealt[owner->index]++;
+    if (owner == shard) {
+        connection_begin(connection);
+        return 0;
+    }
+    io_stream_give(shard->io, stream);
+    connection->letter.open = connection_arrived;
+    shard_post(owner, &connection->letter);
     return 0;
 }
 
@@ -446,8 +503,7 @@ void connection_close(struct connection *connection, const char *why)
     list_remove(&connection->link);
     list_append(&state->closing, &connection->link);
     state->connection_count--;
-    connection->listener->connections--;
-    listener_peer_drop(shard, connection->peer_count);
+    if (connection->listener->shard == shard) connection_left(connection);
     drop_in(connection);
     output_drop(connection);
     while (!list_empty(&connection->requests))
@@ -468,12 +524,15 @@ void connection_doom(struct connection *connection, const char *why)
 
 void connection_bury(struct connection *connection)
 {
-    struct mem *mem = connection->shard->mem;
     assert(connection->closed);
     assert(list_empty(&connection->requests));
     list_remove(&connection->link);
-    mem_put(mem, connection->software, sizeof(*connection->software));
-    mem_put(mem, connection, sizeof(*connection));
+    if (connection->listener->shard == connection->shard) {
+        connection_free(connection);
+        return;
+    }
+    connection->letter.open = connection_returned;
+    shard_post(connection->listener->shard, &connection->letter);
 }
 
 /* ---- what others ask ------------------------------------------------------------------------- */

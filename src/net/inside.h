@@ -35,6 +35,7 @@ struct connection {
     struct shard *shard;
     struct listener *listener;
     struct net_peer *peer_count;
+    struct letter letter; /* From the listener's shard to this one, and back at its end. */
     struct io_stream *stream;
     int want;      /* What the seam was asked for: a set of enum io_ready. */
     uint8_t holds; /* Why its bytes wait: a set of enum connection_hold. */
@@ -100,6 +101,7 @@ struct shard_state {
     struct shard_hooks hooks;
     const struct net_handler *handlers[SHARD_HANDLERS_MAX];
     struct mailbox mailbox;
+    uint32_t letters;        /* Opened in this turn before their place in it. */
     struct list listeners;   /* of struct shard_listener */
     struct list connections; /* All that are open. */
     struct list closing;     /* Freed at the turn's end. */
@@ -108,6 +110,9 @@ struct shard_state {
     struct list held;
     struct map peers; /* of struct net_peer */
     uint32_t connection_count;
+    uint32_t admitted;              /* Connections of this shard's listeners, on any shard. */
+    uint32_t dealt[NET_SHARDS_MAX]; /* Of these, by the shard that has them. */
+    bool disconnected;              /* shard_disconnect: what still comes in is closed. */
     uint32_t request_count;
 
     struct buf *receive; /* What all connections receive into first. NULL until one does. */
@@ -131,7 +136,9 @@ struct shard_state {
 /* ---- between the files ----------------------------------------------------------------------- */
 
 /* connection.c */
+/* A connection for this stream on the shard `owner`. 0, -ENOMEM. */
 int connection_open(struct listener *listener,
+                    struct shard *owner,
                     struct io_stream *stream,
                     const struct io_address *peer);
 void connection_bury(struct connection *connection);    /* At the turn's end. */
@@ -182,5 +189,7 @@ struct net_peer *listener_peer(struct shard *shard, const char *host);
 void listener_peer_drop(struct shard *shard, struct net_peer *peer);
 
 /* shard.c */
+/* Open what other shards have posted. */
+void shard_open_letters(struct shard *shard);
 void shard_budget_charge(struct shard *shard, uint64_t bytes);
 void shard_budget_release(struct shard *shard, uint64_t bytes);

@@ -1,9 +1,12 @@
 /* listener.c - listening, and who may come in.
  *
- * In the order of Kafka: the listener's own maximum, the shard's maximum, the client address's.
+ * One shard listens for all: it counts the node's connections and hands each to the shard that has
+ * the fewest; a connection that ends elsewhere is told by a letter.
+ *
+ * In the order of Kafka: the listener's own maximum, the node's maximum, the client address's.
  * Where Kafka stops accepting until there is a place, a connection above a maximum is closed at
- * once. A full shard gives an inter-broker connection the place of another listener's least active
- * one. */
+ * once. A full node gives an inter-broker connection the place of another listener's least active
+ * one, among those that this shard has. */
 #include "net/inside.h"
 
 #include <errno.h>
@@ -59,7 +62,7 @@ static const char *refusal(struct listener *listener, const char *host)
     const struct shard_settings *settings = &shard->state->settings;
     if (listener->connections >= listener->connections_max)
         return "the listener's max.connections is reached";
-    if (shard->state->connection_count >= settings->connections_max &&
+    if (shard->state->admitted >= settings->connections_max &&
         !(listener->inter_broker && make_place(shard)))
         return "max.connections is reached";
     struct map_node *node = map_find(&shard->state->peers, view_of_string(host));
@@ -68,12 +71,23 @@ static const char *refusal(struct listener *listener, const char *host)
     return NULL;
 }
 
+/* The shard with the fewest connections of ours; the control part's stay with the control part. */
+static struct shard *choose_owner(const struct listener *listener)
+{
+    struct shard *shard = listener->shard, *best = shard;
+    const uint32_t *dealt = shard->state->dealt;
+    for (uint32_t i = 0; i < shard->count && listener->kind == WIRE_BROKER; i++)
+        if (dealt[i] < dealt[best->index]) best = shard->peers[i];
+    return best;
+}
+
 static void accepted(void *context, struct io_stream *stream, const struct io_address *peer)
 {
     struct listener *listener = context;
     struct shard *shard = listener->shard;
     const char *why = refusal(listener, peer->host);
-    if (why == NULL && connection_open(listener, stream, peer) != 0) why = "no memory";
+    if (why == NULL && connection_open(listener, choose_owner(listener), stream, peer) != 0)
+        why = "no memory";
     if (why == NULL) {
         metric_add(&shard->metrics, METRIC_CONNECTIONS_ACCEPTED, 1);
         return;

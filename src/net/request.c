@@ -5,6 +5,7 @@
  * Answers leave in the order of arrival: a request answered before its turn keeps its encoded
  * answer in its own arena. The usual answer, first in line and without file ranges, is encoded
  * straight into the connection's chunk and the request is free at once. */
+#include "net/errand.h"
 #include "net/inside.h"
 
 #include "gen/errors.h"
@@ -282,6 +283,10 @@ static bool is_first(const struct request *request)
 void request_reply(struct request *request, const void *response)
 {
     assert(request->state == REQUEST_RUNNING);
+    if (request->errand != NULL) {
+        errand_answered(request->errand, response, NULL);
+        return;
+    }
     struct connection *connection = request->connection;
     account(request);
     request->gone = NULL; /* Its handler is done with it. */
@@ -317,6 +322,10 @@ void request_reply(struct request *request, const void *response)
 void request_finish(struct request *request)
 {
     assert(request->state == REQUEST_RUNNING);
+    if (request->errand != NULL) {
+        errand_answered(request->errand, NULL, NULL);
+        return;
+    }
     struct connection *connection = request->connection;
     account(request);
     request->gone = NULL;
@@ -331,6 +340,10 @@ void request_finish(struct request *request)
 void request_close(struct request *request, const char *why)
 {
     assert(request->state == REQUEST_RUNNING);
+    if (request->errand != NULL) {
+        errand_answered(request->errand, NULL, why);
+        return;
+    }
     struct connection *connection = request->connection;
     account(request);
     request->gone = NULL; /* Its handler knows. */

@@ -24,6 +24,7 @@
 #include "wire/wire.h"
 
 struct connection;
+struct errand;
 struct net_range;
 struct listener;
 struct shard;
@@ -47,11 +48,13 @@ struct request {
     struct view principal; /* "User:ANONYMOUS" */
     const struct listener *listener;
     const struct io_address *peer;
-    struct connection *connection; /* NULL once it is gone. */
+    struct connection *connection; /* NULL once it is gone, and of an errand. */
+    struct errand *errand; /* It is done for a request of another shard (errand.h); NULL: none. */
 
     /* The handler may set. */
-    void (*gone)(struct request *request); /* The connection went while this was parked. */
-    void *parked;                          /* The handler's own: what it waits on. */
+    void (*gone)(struct request *request);  /* The connection went while this was parked. */
+    void (*hurry)(struct request *request); /* End now with what there is; for errands. Or NULL. */
+    void *parked;                           /* The handler's own: what it waits on. */
     int64_t patience_ms; /* How long the client asked to wait: not counted as slow. */
 
     /* The rest is net's. */

@@ -1,4 +1,4 @@
-/* rig_test.h - a shard over real sockets for the tests of this folder.
+/* rig_test.h - a shard, or a few, over real sockets for the tests of this folder.
  *
  * The client's ends are blocking sockets of the same thread: send, turn the shard, receive. What
  * one test file does not use is marked so. */
@@ -30,15 +30,17 @@
 #include "net/inside.h"
 #include "sys/memory.h"
 
-enum { PARKED_MAX = 64 };
+enum { PARKED_MAX = 64, RIG_SHARDS = 3 };
 
 struct rig {
     struct mem mem;
-    struct io *io;
+    struct io *io; /* Of the first shard, which listens. */
+    struct io *ios[RIG_SHARDS];
     struct say say;
     char said[4096];
     struct shard *shard;
-    struct shard *peers[1];
+    struct shard *peers[RIG_SHARDS];
+    uint32_t count;
     struct listener *listener;
     struct request *parked[PARKED_MAX];
     uint32_t parked_count;
@@ -155,6 +157,7 @@ __attribute__((unused)) static void fetch(struct shard *shard, struct request *r
     request_reply(request, response);
 }
 
+#ifndef RIG_HANDLERS
 static const struct net_handler handlers[] = {
     {0,  3, 13, 0, WIRE_BROKER,     park     }, /* Produce */
     {1,  4, 18, 4, WIRE_BROKER,     fetch    }, /* Fetch */
@@ -163,6 +166,9 @@ static const struct net_handler handlers[] = {
     {14, 0, 5,  0, WIRE_BROKER,     violate  }, /* SyncGroup */
     {52, 0, 2,  0, WIRE_CONTROLLER, park     }, /* Vote */
 };
+#else
+static const struct net_handler handlers[RIG_HANDLERS]; /* The test's own. */
+#endif
 
 /* ---- the rig --------------------------------------------------------------------------------- */
 
@@ -175,25 +181,32 @@ __attribute__((unused)) static struct shard_settings default_settings(void)
                                    .receive_budget_bytes = 16 * 1024 * 1024};
 }
 
-__attribute__((unused)) static void rig_open(struct rig *rig, struct shard_settings settings)
+__attribute__((unused)) static void rig_open_shards(struct rig *rig,
+                                                    struct shard_settings settings,
+                                                    uint32_t count)
 {
     *rig = (struct rig){
-        .say = {.level = SAY_INFO, .sink = catch_line}
+        .say = {.level = SAY_INFO, .sink = catch_line},
+          .count = count
     };
     rig->say.context = rig;
     memory_init(&rig->mem, 0);
-    rig->io = posix_new(&rig->mem);
-    assert_non_null(rig->io);
-    struct shard_options options = {.io = rig->io,
-                                    .say = &rig->say,
-                                    .count = 1,
-                                    .peers = rig->peers,
-                                    .handlers = handlers,
-                                    .handler_count = ARRAY_SIZE(handlers),
-                                    .settings = settings,
-                                    .hooks = {.node = rig}};
-    assert_int_equal(shard_open(&options, &rig->shard), 0);
-    rig->peers[0] = rig->shard;
+    for (uint32_t i = 0; i < count; i++) {
+        rig->ios[i] = posix_new(&rig->mem);
+        assert_non_null(rig->ios[i]);
+        struct shard_options options = {.io = rig->ios[i],
+                                        .say = &rig->say,
+                                        .index = i,
+                                        .count = count,
+                                        .peers = rig->peers,
+                                        .handlers = handlers,
+                                        .handler_count = ARRAY_SIZE(handlers),
+                                        .settings = settings,
+                                        .hooks = {.node = rig}};
+        assert_int_equal(shard_open(&options, &rig->peers[i]), 0);
+    }
+    rig->shard = rig->peers[0];
+    rig->io = rig->ios[0];
     struct io_address address = {.host = "127.0.0.1"};
     struct listener_options listener = {.name = VIEW("PLAINTEXT"),
                                         .kind = WIRE_BROKER,
@@ -203,18 +216,35 @@ __attribute__((unused)) static void rig_open(struct rig *rig, struct shard_setti
     assert_int_equal(shard_listen(rig->shard, &listener, &rig->listener), 0);
 }
 
+__attribute__((unused)) static void rig_open(struct rig *rig, struct shard_settings settings)
+{
+    rig_open_shards(rig, settings, 1);
+}
+
+__attribute__((unused)) static void rig_turn(struct rig *rig)
+{
+    for (uint32_t i = 0; i < rig->count; i++)
+        shard_turn(rig->peers[i], INT64_MIN);
+}
+
 __attribute__((unused)) static void rig_close(struct rig *rig)
 {
     io_disk_close(rig->io, rig->file);
-    rig->shard = shard_close(rig->shard);
-    io_free(rig->io);
+    for (uint32_t i = 0; i < rig->count && rig->count > 1; i++)
+        shard_disconnect(rig->peers[i]);
+    for (int i = 0; i < 10 && rig->count > 1; i++)
+        rig_turn(rig);
+    for (uint32_t i = 0; i < rig->count; i++)
+        rig->peers[i] = shard_close(rig->peers[i]);
+    for (uint32_t i = 0; i < rig->count; i++)
+        io_free(rig->ios[i]);
     assert_int_equal(rig->mem.used_bytes, 0);
 }
 
 __attribute__((unused)) static void turns(struct rig *rig, int count)
 {
     for (int i = 0; i < count; i++)
-        shard_turn(rig->shard, INT64_MIN);
+        rig_turn(rig);
 }
 
 __attribute__((unused)) static int client_open(struct rig *rig)
@@ -243,7 +273,7 @@ __attribute__((unused)) static bool client_receive(struct rig *rig, int fd, void
         ssize_t got = recv(fd, (char *)out + at, size - at, MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EAGAIN)) return false;
         if (got > 0) at += (size_t)got;
-        shard_turn(rig->shard, INT64_MIN);
+        rig_turn(rig);
     }
     assert_int_equal(at, size);
     return true;

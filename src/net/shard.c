@@ -178,7 +178,7 @@ static void gauges(struct shard *shard)
     metric_set(&shard->metrics, METRIC_CONNECTIONS, state->connection_count);
     metric_set(&shard->metrics, METRIC_REQUESTS_IN_PROCESS, state->request_count);
     metric_set(&shard->metrics, METRIC_RECEIVE_BUDGET_BYTES, state->budget_used_bytes);
-    metric_set(&shard->metrics, METRIC_MEMORY_BYTES, shard->mem->used_bytes);
+    metric_set(&shard->metrics, METRIC_MEMORY_BYTES, mem_used(shard->mem));
 }
 
 uint32_t shard_turn(struct shard *shard, int64_t until_ms)
@@ -192,7 +192,8 @@ uint32_t shard_turn(struct shard *shard, int64_t until_ms)
 
     /* Horizons are read before the mailbox: what their shards posted before is opened then. */
     int64_t sessions_ms = shard->count > 1 ? shard_horizon_all_ms(shard) : INT64_MAX;
-    uint32_t letters = mailbox_open(&state->mailbox, shard);
+    uint32_t letters = state->letters + mailbox_open(&state->mailbox, shard);
+    state->letters = 0;
     metric_add(&shard->metrics, METRIC_LETTERS, letters);
     move_horizon(shard, before_ms, delivered);
     sessions_ms = MIN(sessions_ms, shard_horizon_ms(shard));
@@ -221,6 +222,12 @@ void shard_stop(struct shard *shard)
 {
     atomic_store_explicit(&shard->state->stopped, true, memory_order_relaxed);
     io_wake(shard->io);
+}
+
+void shard_open_letters(struct shard *shard)
+{
+    struct shard_state *state = shard->state;
+    if (!mailbox_empty(&state->mailbox)) state->letters += mailbox_open(&state->mailbox, shard);
 }
 
 void shard_post(struct shard *shard, struct letter *letter)
@@ -324,6 +331,7 @@ static void init_state(struct shard *shard, const struct shard_options *options)
 int shard_open(const struct shard_options *options, struct shard **out)
 {
     assert(options->index < options->count);
+    assert(options->count <= NET_SHARDS_MAX);
     struct mem *mem = io_mem(options->io);
     struct shard *shard = mem_get(mem, sizeof(*shard));
     struct shard_state *state = mem_get(mem, sizeof(*state));
@@ -348,17 +356,32 @@ int shard_open(const struct shard_options *options, struct shard **out)
     return 0;
 }
 
+void shard_disconnect(struct shard *shard)
+{
+    struct shard_state *state = shard->state;
+    state->disconnected = true;
+    shard_unlisten(shard);
+    while (!list_empty(&state->connections))
+        connection_close(container_of(state->connections.next, struct connection, link), NULL);
+    bury_all(shard);
+}
+
+bool shard_quiet(const struct shard *shard)
+{
+    struct shard_state *state = shard->state;
+    return state->request_count == 0 && state->admitted == 0 && mailbox_empty(&state->mailbox);
+}
+
 struct shard *shard_close(struct shard *shard)
 {
     if (shard == NULL) return NULL;
     struct shard_state *state = shard->state;
     struct mem *mem = shard->mem;
-    shard_unlisten(shard);
-    while (!list_empty(&state->connections))
-        connection_close(container_of(state->connections.next, struct connection, link), NULL);
+    shard_disconnect(shard);
+    (void)mailbox_open(&state->mailbox, shard);
     bury_all(shard);
     assert(state->request_count == 0);
-    (void)mailbox_open(&state->mailbox, shard);
+    assert(state->admitted == 0);
     struct list *node;
     while ((node = list_pop(&state->listeners)) != NULL)
         mem_put(mem, container_of(node, struct shard_listener, link),

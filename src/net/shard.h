@@ -85,6 +85,14 @@ struct shard_options {
 /* A shard with no listeners yet. 0, -ENOMEM. The handlers' table is borrowed for its life. */
 int shard_open(const struct shard_options *options, struct shard **out);
 
+/* Stop listening and close all connections: parked requests are told (request.gone). Those with
+ * errands out end in later turns, when these have come home. */
+void shard_disconnect(struct shard *shard);
+
+/* No request, no letter, no connection on any shard that came through its listeners: a node with
+ * several shards turns all of them until each is quiet before it closes the first. */
+bool shard_quiet(const struct shard *shard);
+
 /* Closes connections and listeners and frees all. Every parked request must have been ended, or is
  * ended by its `gone`. Returns NULL. */
 struct shard *shard_close(struct shard *shard);

@@ -17,7 +17,7 @@
 enum { SHARDS = 3 };
 
 struct node {
-    struct mem mems[SHARDS];
+    struct mem mem;
     struct io *ios[SHARDS];
     struct shard *shards[SHARDS];
     pthread_t threads[SHARDS];
@@ -33,9 +33,9 @@ static void *run(void *argument)
 static void nodes_open(struct node *node)
 {
     *node = (struct node){.say = {.fd = -1}};
+    memory_init(&node->mem, 0);
     for (uint32_t i = 0; i < SHARDS; i++) {
-        memory_init(&node->mems[i], 0);
-        node->ios[i] = posix_new(&node->mems[i]);
+        node->ios[i] = posix_new(&node->mem);
         assert_non_null(node->ios[i]);
         struct shard_options options = {.io = node->ios[i],
                                         .say = &node->say,
@@ -58,8 +58,8 @@ static void nodes_close(struct node *node)
     for (uint32_t i = 0; i < SHARDS; i++) {
         shard_close(node->shards[i]);
         io_free(node->ios[i]);
-        assert_int_equal(node->mems[i].used_bytes, 0);
     }
+    assert_int_equal(node->mem.used_bytes, 0);
 }
 
 static int64_t clock_ms(void)

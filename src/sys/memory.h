@@ -1,6 +1,7 @@
 /* memory.h - the counted memory of a node or a job, over malloc.
  *
- * Thread: one at a time; a job that runs elsewhere has one of its own. */
+ * Thread: any; a job that runs elsewhere has one of its own all the same, so that it has a limit.
+ */
 #pragma once
 
 #include "base/mem.h"
