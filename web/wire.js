@@ -78,6 +78,13 @@
         });
       });
     });
+    window.WIRE_ERRORS.forEach(function (error) {
+      var code = String(error[1]);
+      var points = words.length === 1 && words[0] === code ? 250 : score(error[0], error[2], code);
+      if (points) list.push({
+        points: points + 100, title: error[0], small: "error " + code + " · " + error[2], href: "errors.html#" + error[0]
+      });
+    });
     list.sort(function (a, b) { return b.points - a.points || a.small.length - b.small.length; });
     return list.slice(0, LIMIT);
   }

@@ -54,7 +54,7 @@ static enum cli_exit write_out(struct site *site, const char *name, struct out *
 }
 
 static enum cli_exit write_page(struct site *site,
-                                const struct wire_api *api,
+                                const struct page_subject *subject,
                                 int16_t version,
                                 struct out *out)
 {
@@ -62,9 +62,9 @@ static enum cli_exit write_page(struct site *site,
     struct page page;
     char name[160];
 
-    snprintf(name, sizeof(name), "%s-v%d.html", api->name, version);
+    snprintf(name, sizeof(name), "%s-v%d.html", page_name(subject), version);
     arena_init(&arena, site->cli->mem, 0);
-    if (page_build(&page, api, version, &arena)) {
+    if (page_build(&page, subject, version, &arena)) {
         page_html(out, &page, false);
     } else {
         out->failed = true;
@@ -74,26 +74,56 @@ static enum cli_exit write_page(struct site *site,
     return write_out(site, name, out);
 }
 
-static enum cli_exit write_site(struct site *site)
+/* The pages of all versions. */
+static enum cli_exit write_subject(struct site *site,
+                                   const struct page_subject *subject,
+                                   struct out *out)
 {
-    struct page_asset assets[PAGE_ASSETS];
-    struct out out;
+    enum cli_exit code = CLI_OK;
+    const struct wire_message *message = subject->message;
+    for (int16_t v = message->version_min; v <= message->version_max && code == CLI_OK; v++)
+        code = write_page(site, subject, v, out);
+    return code;
+}
+
+static enum cli_exit write_subjects(struct site *site, struct out *out)
+{
     uint32_t count;
     const struct wire_api *apis = wire_apis(&count);
     enum cli_exit code = CLI_OK;
 
+    for (uint32_t i = 0; i < count && code == CLI_OK; i++)
+        code = write_subject(site, &(struct page_subject){&apis[i], apis[i].request}, out);
+    const struct wire_message *const *messages = wire_messages(&count);
+    for (uint32_t i = 0; i < count && code == CLI_OK; i++) {
+        if (messages[i]->kind == WIRE_REQUEST || messages[i]->kind == WIRE_RESPONSE) continue;
+        code = write_subject(site, &(struct page_subject){NULL, messages[i]}, out);
+    }
+    return code;
+}
+
+static enum cli_exit write_site(struct site *site)
+{
+    static const struct {
+        const char *name;
+        void (*put)(struct out *out);
+    } others[] = {
+        {"search.js",   page_html_search},
+        {"errors.html", page_html_errors},
+        {"index.html",  page_html_index }, /* Last: what has an index is whole. */
+    };
+    struct page_asset assets[PAGE_ASSETS];
+    struct out out;
+
     out_init(&out, site->cli->mem);
-    for (uint32_t i = 0; i < count; i++)
-        for (int16_t v = apis[i].request->version_min; v <= apis[i].request->version_max; v++)
-            if (code == CLI_OK) code = write_page(site, &apis[i], v, &out);
+    enum cli_exit code = write_subjects(site, &out);
     page_assets(assets);
     for (int i = 0; i < PAGE_ASSETS && code == CLI_OK; i++)
         code = write_file(site, assets[i].name, assets[i].bytes);
-    page_html_search(&out);
-    if (code == CLI_OK) code = write_out(site, "search.js", &out);
-    out_reset(&out);
-    page_html_index(&out);
-    if (code == CLI_OK) code = write_out(site, "index.html", &out);
+    for (size_t i = 0; i < ARRAY_SIZE(others) && code == CLI_OK; i++) {
+        others[i].put(&out);
+        code = write_out(site, others[i].name, &out);
+    }
     out_free(&out);
     return code;
 }
@@ -118,11 +148,12 @@ static int run(struct cli *cli)
 const struct cli_command command_wire_site = {
     .name = "wire site",
     .group = CLI_LOOK,
-    .summary = "the pages of all APIs as a folder for a browser",
+    .summary = "the pages of all APIs and records as a folder for a browser",
     .arguments = "DIR",
-    .about = "Writes one page for each API and version, an index, a search over all names and "
-             "meanings, and the changes from version to version. It works from the disk, without a "
-             "server. Files that are there already are written over.",
+    .about =
+        "Writes one page for each API, record and version, the error codes, an index, a search "
+        "over all names and meanings, and the changes from version to version. It works from the disk, without a "
+        "server. Files that are there already are written over.",
     .words_min = 1,
     .words_max = 1,
     .run = run,

@@ -18,12 +18,35 @@ static bool side_build(struct page_side *side,
     return !side->nodes.failed;
 }
 
-bool page_build(struct page *page, const struct wire_api *api, int16_t version, struct arena *arena)
+bool page_build(struct page *page,
+                const struct page_subject *subject,
+                int16_t version,
+                struct arena *arena)
 {
-    *page = (struct page){.api = api, .version = version};
-    return side_build(&page->request, api->request, version, arena) &&
-           side_build(&page->response, api->response, version, arena) && !arena->failed;
+    *page = (struct page){.subject = *subject, .version = version};
+    page->side_count = subject->api == NULL ? 1 : PAGE_SIDES;
+    return side_build(&page->sides[0], subject->message, version, arena) &&
+           (subject->api == NULL ||
+            side_build(&page->sides[1], subject->api->response, version, arena)) &&
+           !arena->failed;
 }
+
+const char *page_name(const struct page_subject *subject)
+{
+    return subject->api == NULL ? subject->message->name : subject->api->name;
+}
+
+const char *page_side_name(const struct page_side *side)
+{
+    switch ((enum wire_kind)side->kind.message->kind) {
+    case WIRE_REQUEST: return "request";
+    case WIRE_RESPONSE: return "response";
+    case WIRE_HEADER: return "header";
+    default: return "record";
+    }
+}
+
+/* ---- the facts ------------------------------------------------------------------------------- */
 
 static const char *range_text(struct node_list *memory,
                               const struct wire_message *message,
@@ -33,28 +56,74 @@ static const char *range_text(struct node_list *memory,
     return node_format(memory, "%d-%d", message->version_min, newest);
 }
 
-void page_facts(const struct page *page, struct arena *arena, struct page_fact facts[PAGE_FACTS])
+static const char *flexible_text(struct node_list *memory, const struct page *page)
+{
+    int16_t flexible_min = page->subject.message->flexible_min;
+    return flexible_min > page->version ? "none" : node_format(memory, "%d+", flexible_min);
+}
+
+static const char *kind_text(const struct wire_message *message)
+{
+    switch ((enum wire_kind)message->kind) {
+    case WIRE_METADATA: return "metadata record";
+    case WIRE_COORDINATOR_KEY: return "key of a coordinator's record";
+    case WIRE_COORDINATOR_VALUE: return "value of a coordinator's record";
+    case WIRE_HEADER: return "header of frames";
+    default: return "data";
+    }
+}
+
+static uint32_t api_facts(const struct page *page,
+                          struct node_list *memory,
+                          struct page_fact facts[PAGE_FACTS])
+{
+    const struct wire_api *api = page->subject.api;
+    const struct page_side *request = &page->sides[0], *response = &page->sides[1];
+
+    facts[0] = (struct page_fact){"API key", node_format(memory, "%d", api->key)};
+    facts[1] = (struct page_fact){"Encoded at", node_format(memory, "v%d", page->version)};
+    facts[2] = (struct page_fact){"Flexible versions", flexible_text(memory, page)};
+    facts[3] = (struct page_fact){"Headers", node_format(memory, "req v%d, resp v%d",
+                                                         request->kind.header_version,
+                                                         response->kind.header_version)};
+    facts[4] =
+        (struct page_fact){"Request versions", range_text(memory, api->request, page->version)};
+    facts[5] =
+        (struct page_fact){"Response versions", range_text(memory, api->response, page->version)};
+    facts[6] =
+        (struct page_fact){"Request size", node_format(memory, "%u bytes", request->frame.size)};
+    facts[7] =
+        (struct page_fact){"Response size", node_format(memory, "%u bytes", response->frame.size)};
+    return 8;
+}
+
+static uint32_t message_facts(const struct page *page,
+                              struct node_list *memory,
+                              struct page_fact facts[PAGE_FACTS])
+{
+    const struct wire_message *message = page->subject.message;
+    uint32_t count = 0;
+
+    facts[count++] = (struct page_fact){"Kind", kind_text(message)};
+    if (message->api_key >= 0)
+        facts[count++] =
+            (struct page_fact){"Record type", node_format(memory, "%d", message->api_key)};
+    facts[count++] = (struct page_fact){"Encoded at", node_format(memory, "v%d", page->version)};
+    facts[count++] = (struct page_fact){"Flexible versions", flexible_text(memory, page)};
+    facts[count++] = (struct page_fact){"Versions", range_text(memory, message, page->version)};
+    facts[count++] =
+        (struct page_fact){"Size", node_format(memory, "%u bytes", page->sides[0].frame.size)};
+    return count;
+}
+
+uint32_t page_facts(const struct page *page,
+                    struct arena *arena,
+                    struct page_fact facts[PAGE_FACTS])
 {
     struct node_list memory;
-    const struct wire_message *request = page->api->request, *response = page->api->response;
-
     node_list_init(&memory, arena);
-    facts[0] = (struct page_fact){"API key", node_format(&memory, "%d", page->api->key)};
-    facts[1] = (struct page_fact){"Encoded at", node_format(&memory, "v%d", page->version)};
-    facts[2] = (struct page_fact){"Flexible versions",
-                                  request->flexible_min > page->version
-                                      ? "none"
-                                      : node_format(&memory, "%d+", request->flexible_min)};
-    facts[3] = (struct page_fact){"Headers", node_format(&memory, "req v%d, resp v%d",
-                                                         page->request.kind.header_version,
-                                                         page->response.kind.header_version)};
-    facts[4] = (struct page_fact){"Request versions", range_text(&memory, request, page->version)};
-    facts[5] =
-        (struct page_fact){"Response versions", range_text(&memory, response, page->version)};
-    facts[6] = (struct page_fact){"Request size",
-                                  node_format(&memory, "%u bytes", page->request.frame.size)};
-    facts[7] = (struct page_fact){"Response size",
-                                  node_format(&memory, "%u bytes", page->response.frame.size)};
+    return page->subject.api == NULL ? message_facts(page, &memory, facts)
+                                     : api_facts(page, &memory, facts);
 }
 
 /* ---- the lead -------------------------------------------------------------------------------- */
@@ -81,13 +150,18 @@ static void look(struct contents *contents, const struct node_list *list)
 void page_lead(struct out *out, const struct page *page)
 {
     struct contents contents = {0};
-    bool flexible = page->version >= page->api->request->flexible_min;
+    const char *name = page_name(&page->subject);
+    bool flexible = page->version >= page->subject.message->flexible_min;
 
-    look(&contents, &page->request.nodes);
-    look(&contents, &page->response.nodes);
-    out_format(out,
-               "The smallest request and response of %s in version %d that the protocol allows",
-               page->api->name, page->version);
+    for (uint32_t i = 0; i < page->side_count; i++)
+        look(&contents, &page->sides[i].nodes);
+    if (page->subject.api == NULL) {
+        out_format(out, "The smallest %s in version %d", name, page->version);
+    } else {
+        out_format(out,
+                   "The smallest request and response of %s in version %d that the protocol allows",
+                   name, page->version);
+    }
     const struct {
         bool there;
         const char *text;
@@ -112,22 +186,27 @@ void page_lead(struct out *out, const struct page *page)
                              "unsigned varints."
                            : "not flexible: there are no tagged fields, strings begin with their "
                              "length as int16, bytes and arrays with theirs as int32.");
-    out_text(out, " All sizes count the four bytes of the frame's own length.");
+    out_text(out, page->subject.api == NULL
+                      ? " The size counts what stands before it where Kafka keeps it."
+                      : " All sizes count the four bytes of the frame's own length.");
 }
 
 /* ---- the page as text ------------------------------------------------------------------------ */
 
 void page_heading(struct out *out, const struct page_side *side)
 {
-    out_format(out, "%s v%d, %s header v%d, %u bytes on the wire", side->kind.message->name,
-               side->kind.version,
-               side->kind.message->kind == WIRE_REQUEST ? "request" : "response",
-               side->kind.header_version, side->frame.size);
+    const struct frame_kind *kind = &side->kind;
+    out_format(out, "%s v%d, ", kind->message->name, kind->version);
+    if (kind->header_version >= 0)
+        out_format(out, "%s header v%d, ", page_side_name(side), kind->header_version);
+    out_format(out, "%u bytes%s", side->frame.size,
+               kind->header_version >= 0 ? " on the wire" : "");
 }
 
 static void put_side(struct out *out, const struct page_side *side, const struct tree_style *style)
 {
-    out_format(out, "\n%s\n\n", side->kind.message->kind == WIRE_REQUEST ? "Request" : "Response");
+    const char *name = page_side_name(side);
+    out_format(out, "\n%c%s\n\n", name[0] - 'a' + 'A', name + 1);
     page_heading(out, side);
     out_format(out, "\n\nbyte layout (%u bytes, 16 bytes per row)\n\n", side->frame.size);
     tree_rows(out, &side->nodes, side->frame, style);
@@ -143,8 +222,8 @@ static void put_facts(struct out *out, const struct page *page)
     struct arena arena;
 
     arena_init(&arena, out->mem, 0);
-    page_facts(page, &arena, facts);
-    for (int i = 0; i < PAGE_FACTS; i++) {
+    uint32_t count = page_facts(page, &arena, facts);
+    for (uint32_t i = 0; i < count; i++) {
         out_text(out, facts[i].name);
         out_column(out, 20);
         out_format(out, "%s\n", facts[i].value);
@@ -156,7 +235,7 @@ void page_text(struct out *out, const struct page *page, const struct tree_style
 {
     struct out lead;
 
-    out_format(out, "%s\n\n", page->api->name);
+    out_format(out, "%s\n\n", page_name(&page->subject));
     out_init(&lead, out->mem);
     page_lead(&lead, page);
     out_char(&lead, '\0');
@@ -166,6 +245,6 @@ void page_text(struct out *out, const struct page *page, const struct tree_style
     put_facts(out, page);
     out_char(out, '\n');
     tree_legend(out, style);
-    put_side(out, &page->request, style);
-    put_side(out, &page->response, style);
+    for (uint32_t i = 0; i < page->side_count; i++)
+        put_side(out, &page->sides[i], style);
 }

@@ -1,5 +1,6 @@
-/* page.h - the reference page of an API in one version: the smallest request and response byte for
- * byte, with tree and schema. page_text prints it for a terminal, page_html.h for a browser. */
+/* page.h - the reference page of an API or a record in one version: the smallest request and
+ * response, or the smallest record, byte for byte, with tree and schema. page_text prints it for a
+ * terminal, page_html.h for a browser. */
 #pragma once
 
 #include "text/frame.h"
@@ -11,11 +12,25 @@ struct page_side {
     struct node_list nodes;
 };
 
-struct page {
-    const struct wire_api *api;
-    int16_t version;
-    struct page_side request, response;
+/* What has a page: an API, or a message that is none (a record, a header). */
+struct page_subject {
+    const struct wire_api *api;         /* NULL: a message alone. */
+    const struct wire_message *message; /* The request of the API, or the message. */
 };
+
+#define PAGE_SIDES 2
+struct page {
+    struct page_subject subject;
+    int16_t version;
+    struct page_side sides[PAGE_SIDES]; /* Request and response, or the message alone. */
+    uint32_t side_count;
+};
+
+/* "Heartbeat", "TopicRecord". */
+const char *page_name(const struct page_subject *subject);
+
+/* "request", "response", "record" or "header". */
+const char *page_side_name(const struct page_side *side);
 
 /* The facts block: pairs of a name and a value, in the order of the page. */
 #define PAGE_FACTS 8
@@ -24,20 +39,23 @@ struct page_fact {
     const char *value;
 };
 
-/* Build both samples and their nodes in the arena. The API must have the version. False: the arena
- * is exhausted. */
+/* Build the samples and their nodes in the arena. The subject must have the version. False: the
+ * arena is exhausted. */
 MUST_USE bool page_build(struct page *page,
-                         const struct wire_api *api,
+                         const struct page_subject *subject,
                          int16_t version,
                          struct arena *arena);
 
-/* The eight facts, their texts in the arena. */
-void page_facts(const struct page *page, struct arena *arena, struct page_fact facts[PAGE_FACTS]);
+/* The facts, their texts in the arena; returns how many. */
+uint32_t page_facts(const struct page *page,
+                    struct arena *arena,
+                    struct page_fact facts[PAGE_FACTS]);
 
 /* One paragraph on what the page shows, true for this version. */
 void page_lead(struct out *out, const struct page *page);
 
-/* "HeartbeatRequest v4, request header v2, 23 bytes on the wire" */
+/* "HeartbeatRequest v4, request header v2, 23 bytes on the wire"; a record: "TopicRecord v0, 21
+ * bytes with what stands before it" */
 void page_heading(struct out *out, const struct page_side *side);
 
 /* The whole page as text. Cost: O(bytes of the page). */

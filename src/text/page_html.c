@@ -16,11 +16,6 @@ static void put_escaped(struct out *out, const char *text)
     out_html(out, view_of_string(text));
 }
 
-static const char *side_name(const struct page_side *side)
-{
-    return side->kind.message->kind == WIRE_REQUEST ? "request" : "response";
-}
-
 /* The anchor of node `i`: "request.Topics.Partitions.Index"; an element adds nothing to its
  * children.
  */
@@ -36,7 +31,7 @@ static void put_id(struct out *out, const struct page_side *side, uint32_t i)
         chain[count++] = j;
         depth--;
     }
-    out_text(out, side_name(side));
+    out_text(out, page_side_name(side));
     while (count-- > 0) {
         const struct node *node = &nodes[chain[count]];
         bool body = node->depth == 1 && strcmp(node->type, "struct") == 0;
@@ -210,7 +205,7 @@ static void put_schema_line(struct schema_marker *m, const char *line, size_t si
 
 static void put_schema(struct out *out, const struct page_side *side)
 {
-    struct schema_marker marker = {.out = out, .side = side_name(side)};
+    struct schema_marker marker = {.out = out, .side = page_side_name(side)};
     struct out schema;
 
     out_init(&schema, out->mem);
@@ -229,10 +224,10 @@ static void put_schema(struct out *out, const struct page_side *side)
 
 static void put_side(struct out *out, const struct page_side *side)
 {
-    const char *name = side_name(side);
+    const char *name = page_side_name(side);
     out_format(out,
-               "<section id=\"%s-section\" class=\"side\">\n<h2>%s</h2>\n<p class=\"heading\">",
-               name, name[2] == 'q' ? "Request" : "Response");
+               "<section id=\"%s-section\" class=\"side\">\n<h2>%c%s</h2>\n<p class=\"heading\">",
+               name, name[0] - 'a' + 'A', name + 1);
     page_heading(out, side);
     out_text(out, "</p>\n");
     put_rows(out, side);
@@ -245,22 +240,25 @@ static void put_side(struct out *out, const struct page_side *side)
 
 static void put_switch(struct out *out, const struct page *page)
 {
-    const struct wire_api *api = page->api;
+    const struct wire_api *api = page->subject.api;
+    const struct wire_message *message = page->subject.message;
+
     out_text(out, "<nav class=\"versions\" aria-label=\"Versions\"><span>version</span>");
-    for (int16_t v = api->request->version_min; v <= api->request->version_max; v++) {
-        bool served = v >= api->served_min && v <= api->served_max;
-        const char *title = !served               ? "not served by Apache Kafka 4.4"
-                            : v > api->stable_max ? "not stable yet"
-                                                  : "";
+    for (int16_t v = message->version_min; v <= message->version_max; v++) {
+        bool served = api == NULL || (v >= api->served_min && v <= api->served_max);
+        bool stable = api == NULL || v <= api->stable_max;
+        const char *title = !served   ? "not served by Apache Kafka 4.4"
+                            : !stable ? "not stable yet"
+                                      : "";
         if (v == page->version) {
             out_format(out, "<b title=\"%s\"%s>%d</b>", title, served ? "" : " class=\"old\"", v);
             continue;
         }
         out_text(out, "<a href=\"");
-        page_file_name(out, api, v);
+        page_file_name(out, &page->subject, v);
         out_format(out, "\" title=\"%s\"%s>%d</a>", title, !served ? " class=\"old\"" : "", v);
     }
-    if (page->version > api->request->version_min)
+    if (page->version > message->version_min)
         out_format(out, "<a class=\"what\" href=\"#changes\">what %d changed</a>", page->version);
     out_text(out, "</nav>\n");
 }
@@ -288,7 +286,7 @@ static void put_side_changes(struct out *out, const struct page_side *side)
     struct arena arena;
     struct diff diff;
 
-    out_format(out, "<div><h3>%s</h3>", side_name(side));
+    out_format(out, "<div><h3>%s</h3>", page_side_name(side));
     arena_init(&arena, out->mem, 0);
     diff_message(&diff, side->kind.message, versions, &arena);
     out_text(out, "<p>Version ");
@@ -311,13 +309,13 @@ static void put_side_changes(struct out *out, const struct page_side *side)
 
 static void put_changes(struct out *out, const struct page *page)
 {
-    if (page->version == page->api->request->version_min) return;
+    if (page->version == page->subject.message->version_min) return;
     out_format(
         out,
         "<section class=\"changes\" id=\"changes\">\n<h2>What version %d changed</h2>\n<div class=\"pair\">\n",
         page->version);
-    put_side_changes(out, &page->request);
-    put_side_changes(out, &page->response);
+    for (uint32_t i = 0; i < page->side_count; i++)
+        put_side_changes(out, &page->sides[i]);
     out_text(out, "</div></section>\n");
 }
 
@@ -329,26 +327,26 @@ static void put_facts(struct out *out, const struct page *page)
     struct arena arena;
 
     arena_init(&arena, out->mem, 0);
-    page_facts(page, &arena, facts);
+    uint32_t count = page_facts(page, &arena, facts);
     out_text(out, "<dl class=\"facts\">");
-    for (int i = 0; i < PAGE_FACTS; i++)
+    for (uint32_t i = 0; i < count; i++)
         out_format(out, "<div><dt>%s</dt><dd>%s</dd></div>", facts[i].name, facts[i].value);
     out_text(out, "</dl>\n");
     arena_free(&arena);
 }
 
-void page_file_name(struct out *out, const struct wire_api *api, int16_t version)
+void page_file_name(struct out *out, const struct page_subject *subject, int16_t version)
 {
-    out_format(out, "%s-v%d.html", api->name, version);
+    out_format(out, "%s-v%d.html", page_name(subject), version);
 }
 
 void page_html(struct out *out, const struct page *page, bool alone)
 {
     char title[160];
-    snprintf(title, sizeof(title), "%s v%d", page->api->name, page->version);
+    snprintf(title, sizeof(title), "%s v%d", page_name(&page->subject), page->version);
     page_html_head(out, title, alone);
-    out_format(out, "<main>\n<h1>%s</h1>\n<p class=\"about\">", page->api->name);
-    put_escaped(out, page->api->request->about);
+    out_format(out, "<main>\n<h1>%s</h1>\n<p class=\"about\">", page_name(&page->subject));
+    put_escaped(out, page->subject.message->about);
     out_text(out, "</p>\n");
     if (!alone) put_switch(out, page);
     out_text(out, "<p class=\"lead\">");
@@ -356,8 +354,8 @@ void page_html(struct out *out, const struct page *page, bool alone)
     out_text(out, "</p>\n");
     put_facts(out, page);
     put_legend(out);
-    put_side(out, &page->request);
-    put_side(out, &page->response);
+    for (uint32_t i = 0; i < page->side_count; i++)
+        put_side(out, &page->sides[i]);
     put_changes(out, page);
     out_text(out, "</main>\n");
     page_html_foot(out, alone);

@@ -16,13 +16,16 @@ struct page_asset {
 void page_assets(struct page_asset assets[PAGE_ASSETS]);
 
 /* The name of a page's file in a site: "Heartbeat-v4.html". */
-void page_file_name(struct out *out, const struct wire_api *api, int16_t version);
+void page_file_name(struct out *out, const struct page_subject *subject, int16_t version);
 
 /* The page. `alone`: with style and script inside and without links to other pages. */
 void page_html(struct out *out, const struct page *page, bool alone);
 
-/* The index of a site: all APIs, with what is needed to search them. */
+/* The index of a site: all APIs, records and headers. */
 void page_html_index(struct out *out);
+
+/* The page of all error codes, "errors.html". */
+void page_html_errors(struct out *out);
 
 /* The site's script with all names, meanings and places that a search looks through. */
 void page_html_search(struct out *out);

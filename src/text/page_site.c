@@ -1,4 +1,5 @@
 /* page_site.c - what a site has beside the pages: head and foot of each, the index, the search. */
+#include "gen/errors.h"
 #include "text/page_html.h"
 #include "text/page_parts.h"
 #include "text/schema.h"
@@ -56,12 +57,13 @@ void page_html_foot(struct out *out, bool alone)
 
 /* ---- the index ------------------------------------------------------------------------------- */
 
-static void put_versions(struct out *out, const struct wire_api *api)
+static void put_versions(struct out *out, const struct page_subject *subject)
 {
-    for (int16_t v = api->request->version_min; v <= api->request->version_max; v++) {
-        bool served = v >= api->served_min && v <= api->served_max;
+    const struct wire_api *api = subject->api;
+    for (int16_t v = subject->message->version_min; v <= subject->message->version_max; v++) {
+        bool served = api == NULL || (v >= api->served_min && v <= api->served_max);
         out_text(out, "<a href=\"");
-        page_file_name(out, api, v);
+        page_file_name(out, subject, v);
         out_format(out, "\"%s>%d</a> ", served ? "" : " class=\"old\"", v);
     }
 }
@@ -75,26 +77,116 @@ static void put_range(struct out *out, int16_t min, int16_t max)
     }
 }
 
+static void put_flexible(struct out *out, const struct wire_message *message)
+{
+    if (message->flexible_min > message->version_max) {
+        out_text(out, "none");
+    } else {
+        out_format(out, "%d+", message->flexible_min);
+    }
+}
+
 static void put_api(struct out *out, const struct wire_api *api)
 {
+    struct page_subject subject = {api, api->request};
     out_format(out, "<tr id=\"%s\"><td class=\"key\">%d</td><th scope=\"row\"><a href=\"",
                api->name, api->key);
-    page_file_name(out, api, api->request->version_max);
+    page_file_name(out, &subject, api->request->version_max);
     out_format(out, "\">%s</a></th><td class=\"about\">", api->name);
     out_html(out, view_of_string(api->request->about));
     out_text(out, "</td><td class=\"versions\">");
-    put_versions(out, api);
+    put_versions(out, &subject);
     out_text(out, "</td><td class=\"served\">");
     put_range(out, api->served_min, api->served_max);
-    if (api->request->flexible_min > api->request->version_max) {
-        out_text(out, "</td><td>none");
-    } else {
-        out_format(out, "</td><td>%d+", api->request->flexible_min);
-    }
+    out_text(out, "</td><td>");
+    put_flexible(out, api->request);
     out_text(out, "</td><td>");
     if (api->listeners & WIRE_BROKER) out_text(out, "broker ");
     if (api->listeners & WIRE_CONTROLLER) out_text(out, "controller");
     out_text(out, "</td></tr>\n");
+}
+
+static bool is_rpc(const struct wire_message *message)
+{
+    return message->kind == WIRE_REQUEST || message->kind == WIRE_RESPONSE;
+}
+
+static void put_message(struct out *out, const struct wire_message *message)
+{
+    struct page_subject subject = {NULL, message};
+    out_format(out, "<tr id=\"%s\"><td class=\"key\">", message->name);
+    if (message->api_key >= 0) out_format(out, "%d", message->api_key);
+    out_text(out, "</td><th scope=\"row\"><a href=\"");
+    page_file_name(out, &subject, message->version_max);
+    out_format(out, "\">%s</a></th><td class=\"about\">", message->name);
+    out_html(out, view_of_string(message->about));
+    out_text(out, "</td><td class=\"versions\">");
+    put_versions(out, &subject);
+    out_text(out, "</td><td>");
+    put_flexible(out, message);
+    out_text(out, "</td></tr>\n");
+}
+
+/* One table of the messages of a kind, in the order of their types, then of their names. */
+static void put_messages(struct out *out, enum wire_kind kind)
+{
+    uint32_t count;
+    const struct wire_message *const *messages = wire_messages(&count);
+    int32_t type_max = -1;
+
+    for (uint32_t i = 0; i < count; i++)
+        if (messages[i]->kind == kind) type_max = MAX(type_max, messages[i]->api_key);
+    for (int32_t type = -1; type <= type_max; type++)
+        for (uint32_t i = 0; i < count; i++)
+            if (messages[i]->kind == kind && messages[i]->api_key == type)
+                put_message(out, messages[i]);
+}
+
+static void put_records(struct out *out)
+{
+    static const struct {
+        enum wire_kind kind;
+        const char *id, *title;
+    } groups[] = {
+        {WIRE_METADATA,          "metadata",           "Metadata records"                        },
+        {WIRE_COORDINATOR_KEY,   "coordinator-keys",   "Keys of coordinators' records"           },
+        {WIRE_COORDINATOR_VALUE, "coordinator-values", "Values of coordinators' records"         },
+        {WIRE_DATA,              "data",               "Control records, files and embedded data"},
+        {WIRE_HEADER,            "headers",            "Headers of frames"                       },
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+        out_format(out,
+                   "<h2 id=\"%s\">%s</h2>\n<div class=\"scroll\"><table class=\"apis\"><thead><tr>"
+                   "<th scope=\"col\">type</th><th scope=\"col\">name</th>"
+                   "<th scope=\"col\">what it is for</th><th scope=\"col\">versions</th>"
+                   "<th scope=\"col\">flexible</th></tr></thead>\n<tbody>\n",
+                   groups[i].id, groups[i].title);
+        put_messages(out, groups[i].kind);
+        out_text(out, "</tbody></table></div>\n");
+    }
+}
+
+void page_html_errors(struct out *out)
+{
+    page_html_head(out, "Error codes", false);
+    out_text(out,
+             "<main class=\"index\">\n<h1>Error codes</h1>\n<p class=\"lead\">What the "
+             "ErrorCode fields of the responses can say. A client may try again what is "
+             "retriable, often after it has asked for fresh metadata.</p>\n"
+             "<div class=\"scroll\"><table class=\"apis\"><thead><tr><th scope=\"col\">code</th>"
+             "<th scope=\"col\">name</th><th scope=\"col\">what it means</th>"
+             "<th scope=\"col\">retriable</th></tr></thead>\n<tbody>\n");
+    for (uint32_t i = 0; i < kafka_error_count; i++) {
+        const struct kafka_error_row *row = &kafka_errors[i];
+        out_format(out,
+                   "<tr id=\"%s\"><td class=\"key\">%d</td><th scope=\"row\"><a href=\"#%s\">%s</a>"
+                   "</th><td class=\"about\">",
+                   row->name, row->code, row->name, row->name);
+        out_html(out, view_of_string(row->message));
+        out_format(out, "</td><td>%s</td></tr>\n", row->retriable ? "yes" : "no");
+    }
+    out_text(out, "</tbody></table></div>\n</main>\n");
+    page_html_foot(out, false);
 }
 
 void page_html_index(struct out *out)
@@ -107,7 +199,11 @@ void page_html_index(struct out *out)
         out,
         "<main class=\"index\">\n<h1>All Kafka APIs</h1>\n<p class=\"lead\">The %u requests of "
         "the Kafka protocol and their responses, byte for byte, in every version. Versions in "
-        "grey are those that Apache Kafka 3.9 still knew and 4.4 does not serve any more.</p>\n"
+        "grey are those that Apache Kafka 3.9 still knew and 4.4 does not serve any more. Below "
+        "them: the <a href=\"#metadata\">metadata records</a>, the records of "
+        "<a href=\"#coordinator-keys\">coordinators</a>, <a href=\"#data\">other data</a> and "
+        "<a href=\"#headers\">headers</a>; on a page of their own the "
+        "<a href=\"errors.html\">error codes</a>.</p>\n"
         "<div class=\"scroll\"><table class=\"apis\"><thead><tr><th scope=\"col\">key</th>"
         "<th scope=\"col\">API</th><th scope=\"col\">what it is for</th>"
         "<th scope=\"col\">versions</th><th scope=\"col\">in 4.4</th>"
@@ -115,7 +211,9 @@ void page_html_index(struct out *out)
         count);
     for (uint32_t i = 0; i < count; i++)
         put_api(out, &apis[i]);
-    out_text(out, "</tbody></table></div>\n</main>\n");
+    out_text(out, "</tbody></table></div>\n");
+    put_records(out);
+    out_text(out, "</main>\n");
     page_html_foot(out, false);
 }
 
@@ -128,6 +226,8 @@ struct search {
     int16_t since;  /* and the first. */
     bool first;
     bool tagged; /* Inside a tagged field: the sample has none, so the hit is in the schema. */
+    const struct wire_struct *common; /* The common struct that the path is in, or NULL; */
+    size_t common_at;                 /* how long the path to it is. */
     char path[PATH_BYTES];
 };
 
@@ -137,59 +237,99 @@ static void put_field(struct search *search, const struct wire_field *field, int
 
     out_text(search->out, search->first ? "[" : ",[");
     search->first = false;
-    out_format(search->out, "\"%s%s\",", tagged ? "s." : "", search->path);
+    if (tagged && search->common != NULL) { /* The schema says it once, in its common struct. */
+        out_format(search->out, "\"s.%.*s.common.%s%s\",", (int)strcspn(search->path, "."),
+                   search->path, search->common->name, search->path + search->common_at);
+    } else {
+        out_format(search->out, "\"%s%s\",", tagged ? "s." : "", search->path);
+    }
     out_quoted(search->out, view_of_string(field->about == NULL ? "" : field->about));
     if (last != search->newest) out_format(search->out, ",%d", last);
     out_char(search->out, ']');
+}
+
+static void put_struct(struct search *search, const struct wire_struct *shape);
+
+/* The fields of the struct that `field` is made of. */
+static void put_nested(struct search *search, const struct wire_field *field, size_t path_size)
+{
+    struct search outer = *search;
+
+    search->last = MIN(search->last, field->versions.max);
+    search->since = MAX(search->since, field->versions.min);
+    search->tagged = outer.tagged || wire_versions_have(field->tagged, search->last);
+    if (field->shape->common) {
+        search->common = field->shape;
+        search->common_at = path_size;
+    }
+    put_struct(search, field->shape);
+    search->last = outer.last;
+    search->since = outer.since;
+    search->tagged = outer.tagged;
+    search->common = outer.common;
+    search->common_at = outer.common_at;
 }
 
 static void put_struct(struct search *search, const struct wire_struct *shape)
 {
     for (uint16_t i = 0; i < shape->field_count; i++) {
         const struct wire_field *field = &shape->fields[i];
-        const struct {
-            int16_t last, since;
-            bool tagged;
-        } outer = {search->last, search->since, search->tagged};
         int16_t last = MIN(search->last, field->versions.max);
-        int16_t since = MAX(search->since, field->versions.min);
         size_t old = strlen(search->path), name = strlen(field->name);
-        if (since > last) continue;
+        if (MAX(search->since, field->versions.min) > last) continue;
         assert(old + name + 2 < PATH_BYTES);
         search->path[old] = '.';
         memcpy(search->path + old + 1, field->name, name + 1);
         put_field(search, field, last);
-        if (field->shape != NULL) {
-            search->tagged = outer.tagged || wire_versions_have(field->tagged, last);
-            search->last = last;
-            search->since = since;
-            put_struct(search, field->shape);
-            search->tagged = outer.tagged;
-            search->last = outer.last;
-            search->since = outer.since;
-        }
+        if (field->shape != NULL) put_nested(search, field, old + name + 1);
         search->path[old] = '\0';
     }
 }
 
+/* One line of the index of a search: name, key, newest version, meaning, fields. */
+static void put_found(struct out *out, const struct page_subject *subject)
+{
+    const struct wire_message *message = subject->message;
+    int16_t newest = message->version_max;
+    struct search search = {.out = out, .newest = newest, .last = newest, .first = true};
+
+    out_format(out, "[\"%s\",%d,%d,", page_name(subject), message->api_key, newest);
+    out_quoted(out, view_of_string(message->about));
+    out_text(out, ",[");
+    if (subject->api != NULL) {
+        memcpy(search.path, "request", 8);
+        put_struct(&search, message->shape);
+        memcpy(search.path, "response", 9);
+        put_struct(&search, subject->api->response->shape);
+    } else {
+        memcpy(search.path, message->kind == WIRE_HEADER ? "header" : "record", 7);
+        put_struct(&search, message->shape);
+    }
+    out_text(out, "]]");
+}
+
 void page_html_search(struct out *out)
 {
-    uint32_t count;
-    const struct wire_api *apis = wire_apis(&count);
+    uint32_t api_count, count;
+    const struct wire_api *apis = wire_apis(&api_count);
+    const struct wire_message *const *messages = wire_messages(&count);
 
     out_text(out, "window.WIRE=[\n");
-    for (uint32_t i = 0; i < count; i++) {
-        const struct wire_api *api = &apis[i];
-        int16_t newest = api->request->version_max;
-        struct search search = {.out = out, .newest = newest, .last = newest, .first = true};
-        out_format(out, "[\"%s\",%d,%d,", api->name, api->key, newest);
-        out_quoted(out, view_of_string(api->request->about));
-        out_text(out, ",[");
-        memcpy(search.path, "request", 8);
-        put_struct(&search, api->request->shape);
-        memcpy(search.path, "response", 9);
-        put_struct(&search, api->response->shape);
-        out_text(out, i + 1 == count ? "]]\n" : "]],\n");
+    for (uint32_t i = 0; i < api_count; i++) {
+        if (i > 0) out_text(out, ",\n");
+        put_found(out, &(struct page_subject){&apis[i], apis[i].request});
     }
-    out_text(out, "];\n");
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_rpc(messages[i])) continue;
+        out_text(out, ",\n");
+        put_found(out, &(struct page_subject){NULL, messages[i]});
+    }
+    out_text(out, "\n];\nwindow.WIRE_ERRORS=[\n");
+    for (uint32_t i = 0; i < kafka_error_count; i++) {
+        out_format(out, "%s[\"%s\",%d,", i > 0 ? ",\n" : "", kafka_errors[i].name,
+                   kafka_errors[i].code);
+        out_quoted(out, view_of_string(kafka_errors[i].message));
+        out_text(out, "]");
+    }
+    out_text(out, "\n];\n");
 }
