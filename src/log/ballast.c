@@ -6,8 +6,12 @@
  * is made again; from then on appends answer LOG_E_FULL, until the ballast could be taken again.
  *
  * `.dohle-ballast` is a plain file without bytes (its blocks lie behind its end); Apache Kafka
- * ignores plain files, and a clean stop removes it. Filesystems that cannot reserve have none. */
+ * ignores plain files, and a clean stop removes it. Filesystems that cannot reserve have none. Of
+ * several shards each has its own, `.dohle-ballast-N` but the first; the first one's start removes
+ * what others have left. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "log/state.h"
 
@@ -17,7 +21,19 @@
 
 static struct disk_path ballast_path(const struct log_directory *directory)
 {
-    return disk_join(directory->path, BALLAST_NAME);
+    const struct logs_part *part = directory->logs->options.part;
+    char name[sizeof(BALLAST_NAME) + 12];
+    if (part == NULL || part->index == 0) return disk_join(directory->path, BALLAST_NAME);
+    (void)snprintf(name, sizeof(name), BALLAST_NAME "-%u", part->index);
+    return disk_join(directory->path, name);
+}
+
+bool log_ballast_left(struct log_directory *directory, const char *name)
+{
+    if (strncmp(name, BALLAST_NAME "-", sizeof(BALLAST_NAME)) != 0) return true;
+    int error = disk_unlink_if_there(directory->logs->io, disk_join(directory->path, name).text);
+    if (error < 0) log_directory_fail(directory, error);
+    return error == 0;
 }
 
 /* Bytes that could be reserved (at least `min`), 0 where reserving does not exist, or -errno. */

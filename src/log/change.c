@@ -304,6 +304,8 @@ static void change_start(struct log *log)
         log_change_done(log, result);
         return;
     }
+    /* Only followers truncate; another shard would have to wait for the first to write its line. */
+    assert(parts_first(log->logs));
     log->directory->checkpoint_busy[CHECKPOINT_OF_RECOVERY] = true;
     change->work.run = change_run;
     change->work.finish = change_finish;

@@ -105,10 +105,14 @@ static void close_directory(struct log_directory *directory, int64_t broker_epoc
     struct closing closing = {.directory = directory};
     logs_each(logs, close_log, &closing);
     int error = closing.error;
+    if (!parts_first(logs)) {
+        if (error == 0 && !closing.broken) directory->closed = true;
+        return;
+    }
     for (int kind = 0; kind < 4 && error == 0; kind++)
         error = tasks_checkpoint_write(directory, (enum checkpoint_kind)kind);
     if (error == 0) error = io_disk_sync_dir(logs->io, directory->path);
-    if (error == 0 && !closing.broken && directory->error == 0)
+    if (error == 0 && !closing.broken && directory->error == 0 && !directory->others_unclean)
         error = log_mark_write(logs->io, directory->path, broker_epoch);
     if (error < 0)
         logs_say(logs, "log directory \"%s\" is not marked clean: %s", directory->path,
@@ -126,6 +130,21 @@ void logs_close(struct logs *logs, int64_t broker_epoch)
     if (logs_idle(logs))
         for (uint32_t i = 0; i < logs->directory_count; i++)
             close_directory(&logs->directories[i], broker_epoch);
+    logs_abandon(logs);
+}
+
+void logs_close_part(struct logs *logs)
+{
+    if (logs == NULL) return;
+    struct logs *first = logs->options.part->first;
+    assert(!parts_first(logs));
+    if (logs_idle(logs))
+        for (uint32_t i = 0; i < logs->directory_count; i++)
+            close_directory(&logs->directories[i], -1);
+    bool given = parts_give(logs);
+    for (uint32_t i = 0; i < logs->directory_count; i++)
+        if (!given || !logs->directories[i].closed || logs->directories[i].error != 0)
+            first->directories[i].others_unclean = true;
     logs_abandon(logs);
 }
 
@@ -158,6 +177,7 @@ void logs_abandon(struct logs *logs)
     struct mem *mem = logs->mem;
     struct list *node;
     logs_clean_abandon(logs);
+    parts_free(logs);
     while ((node = list_pop(&logs->gone)) != NULL)
         log_free(container_of(node, struct log, gone));
     logs_each(logs, abandon_log, logs);

@@ -1,5 +1,9 @@
 /* log_manager.h - the logs of one shard: several directories, their commits, tasks and checkpoints.
  *
+ * Several shards share the directories, each with a `struct logs` of its own for the partitions
+ * that it owns (struct logs_part). The first one also has what a directory has once: lock,
+ * identity, clean mark, and the checkpoint files, for which the others tell it their lines.
+ *
  * Start: logs_open() (blocks: before serving) locks the directories, reads identity, clean marks
  * and checkpoints and lists the partitions; it opens none of them. Turn: the shard calls
  * logs_turn() before each io_turn(); there writes are handed over, commits start (one in flight per
@@ -20,6 +24,27 @@ enum log_ack {
     LOG_ACK_REPLICATED, /* =replicated: commits by bytes and age; acks rest on the written end. */
 };
 
+/* Lines of a checkpoint file, without its head: those of another shard's logs. */
+struct logs_lines {
+    uint32_t part; /* Whose. */
+    uint32_t directory;
+    uint32_t kind; /* Which file: log's own. */
+    uint32_t count;
+    struct view text; /* Of the teller, for the call. */
+};
+
+struct logs_part {
+    uint32_t index; /* 0 .. count - 1; 0 is the first one. */
+    uint32_t count;
+    struct logs *first; /* Of the others: the first one. Touched while opening and closing only. */
+    /* Is it this shard's partition? The answer must not change. */
+    bool (*owns)(void *context, struct view topic, int32_t partition);
+    /* Not the first one: bring these lines to logs_take_lines() of the first, in order. Told from
+     * logs_turn(). What gets lost is told again with the next checkpoint. */
+    void (*tell)(void *context, const struct logs_lines *lines);
+    void *context;
+};
+
 struct logs_options {
     const char *const *paths; /* log.dirs, absolute. Borrowed for the call; paths are copied. */
     uint32_t path_count;      /* 1 .. LOG_DIRS_MAX. */
@@ -34,6 +59,9 @@ struct logs_options {
     uint32_t cleaner_map_bytes; /* log.cleaner.dedupe.buffer.size. 0: LOG_CLEANER_MAP_BYTES. */
     bool cleaner_off;           /* log.cleaner.enable=false, for tests. */
     struct log_config config;   /* For partitions that nobody has configured yet. */
+
+    /* Of one of several shards; NULL: there is only one. Borrowed, as its context, for the life. */
+    const struct logs_part *part;
 
     /* Told in plain words, lower case, no full stop: what an operator must know. May be NULL. */
     void (*say)(void *context, const char *text);
@@ -70,6 +98,15 @@ bool logs_idle(const struct logs *logs);
 void logs_stop(struct logs *logs);
 void logs_close(struct logs *logs, int64_t broker_epoch);
 
+/* Of all but the first, and before the first one's logs_close(), with every shard at rest: the
+ * same; lines go to the first, which marks a directory clean only if every shard has closed it so.
+ */
+void logs_close_part(struct logs *logs);
+
+/* Of the first: what another shard's logs are now in the checkpoints. False: no memory, the old
+ * lines stand. */
+MUST_USE bool logs_take_lines(struct logs *logs, const struct logs_lines *lines);
+
 /* Free the memory and close files without another write: what a crash leaves. For tests. */
 void logs_abandon(struct logs *logs);
 
@@ -103,6 +140,9 @@ struct logs_watch {
     void (*offline)(struct logs_watch *watch, uint32_t directory);
 };
 void logs_watch_add(struct logs *logs, struct logs_watch *watch);
+
+/* Another shard had this directory fail with `error` (negative): it is offline here, too. */
+void logs_dir_fail(struct logs *logs, uint32_t index, int error);
 
 /* Partitions whose unsynced bytes made log_append() answer LOG_E_BUSY may go on: below the cap. */
 bool logs_dir_busy(const struct logs *logs, uint32_t index);

@@ -174,10 +174,13 @@ static bool list_name(void *context, const char *name)
         log_directory_fail(directory, error);
         return false;
     }
-    if (!stat.is_directory) return true;
+    if (!stat.is_directory) return !parts_first(logs) || log_ballast_left(directory, name);
     struct names_folder folder = names_parse(name);
+    if (!parts_first(logs) && folder.kind != NAMES_PARTITION) return true;
     switch (folder.kind) {
-    case NAMES_PARTITION: return list_partition(listing, &folder);
+    case NAMES_PARTITION:
+        return !parts_owns(logs, folder.topic, folder.partition) ||
+               list_partition(listing, &folder);
     case NAMES_DELETE:
         if (!log_doom(directory, name, io_now_ms(logs->io))) listing->result = LOGS_E_MEMORY;
         return listing->result == LOGS_OK;
@@ -208,7 +211,8 @@ static bool checkpoint_take(struct log_directory *directory,
         return true;
     }
     if (log != NULL || kind != CHECKPOINT_OF_RECOVERY || entry->offset <= 0) return true;
-    if (entry->topic.size > TOPIC_NAME_MAX || view_is(entry->topic, "__cluster_metadata"))
+    if (entry->topic.size > TOPIC_NAME_MAX || view_is(entry->topic, "__cluster_metadata") ||
+        !parts_owns(logs, entry->topic, entry->number))
         return true;
     struct log_lost *lost = mem_get(logs->mem, sizeof(*lost));
     if (lost == NULL) return false;
@@ -254,8 +258,10 @@ static int open_checkpoint(struct log_directory *directory,
 static int open_contents(struct log_directory *directory)
 {
     struct logs *logs = directory->logs;
-    int error =
-        log_mark_take(logs->io, directory->path, &directory->clean, &directory->previous_epoch);
+    int error = 0;
+    if (parts_first(logs))
+        error =
+            log_mark_take(logs->io, directory->path, &directory->clean, &directory->previous_epoch);
     if (error < 0) {
         log_directory_fail(directory, error);
         return LOGS_OK;
@@ -277,14 +283,16 @@ static int open_contents(struct log_directory *directory)
 
 static int open_all(struct logs *logs)
 {
-    int result = open_identity(logs);
+    int result = parts_first(logs) ? open_identity(logs) : LOGS_OK;
     uint32_t online = 0;
+    if (!parts_first(logs)) parts_inherit(logs);
     for (uint32_t i = 0; i < logs->directory_count && result == LOGS_OK; i++) {
         struct log_directory *directory = &logs->directories[i];
         if (directory->error == 0) result = open_contents(directory);
         online += directory->error == 0;
     }
     if (result != LOGS_OK) return result;
+    if (!parts_first(logs) && !parts_give(logs)) return LOGS_E_MEMORY;
     return online == 0 ? LOGS_E_DIRECTORIES : LOGS_OK;
 }
 
@@ -293,8 +301,9 @@ static int open_all(struct logs *logs)
 
 static void open_defaults(struct logs_options *options)
 {
-    if (options->open_files_max == 0) options->open_files_max = LOG_OPEN_FILES_MAX;
-    if (options->unsynced_max_bytes == 0) options->unsynced_max_bytes = LOG_UNSYNCED_MAX;
+    uint32_t parts = options->part == NULL ? 1 : options->part->count;
+    if (options->open_files_max == 0) options->open_files_max = LOG_OPEN_FILES_MAX / parts;
+    if (options->unsynced_max_bytes == 0) options->unsynced_max_bytes = LOG_UNSYNCED_MAX / parts;
     if (options->retention_interval_ms == 0) options->retention_interval_ms = 300000;
     if (options->checkpoint_interval_ms == 0) options->checkpoint_interval_ms = 60000;
     if (options->high_watermark_interval_ms == 0) options->high_watermark_interval_ms = 5000;
@@ -345,6 +354,10 @@ static struct logs *logs_new(struct io *io, const struct logs_options *options)
     for (uint32_t i = 0; i < options->path_count; i++)
         open_directory(logs, i, options->paths[i]);
     logs_tasks_start(logs, io_now_ms(io));
+    if (!parts_init(logs)) {
+        logs_abandon(logs);
+        return NULL;
+    }
     return logs;
 }
 

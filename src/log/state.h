@@ -246,9 +246,12 @@ struct log_directory {
     uint64_t ballast_bytes; /* Reserved blocks, given up when the disk is full. */
     bool ballast_busy;
     struct io_op ballast_op;
-    int64_t ballast_next_ms; /* When to try for it again. */
-    bool checkpoint_busy[4]; /* By enum checkpoint_kind: a job writes that file. */
-    struct list doomed;      /* Folders to be unlinked: struct log_doomed. */
+    int64_t ballast_next_ms;    /* When to try for it again. */
+    bool checkpoint_busy[4];    /* By enum checkpoint_kind: a job writes that file. */
+    struct parts_lines *others; /* Of the first of several parts: 4 kinds of each part. Or NULL. */
+    bool others_unclean;        /* Another part has not closed it cleanly. */
+    bool closed;                /* Not of the first part: by logs_close_part(), cleanly. */
+    struct list doomed;         /* Folders to be unlinked: struct log_doomed. */
     bool doomed_busy;
 };
 
@@ -432,6 +435,26 @@ int64_t log_doomed_turn(struct log_directory *directory, int64_t now_ms);
 MUST_USE bool log_doom_segment(struct log *log, int64_t base, int64_t at_ms);
 MUST_USE bool log_doom(struct log_directory *directory, const char *name, int64_t at_ms);
 
+/* parts.c: several shards with the same directories. */
+struct parts_lines {
+    uint8_t *text; /* NULL: none. */
+    uint32_t size_bytes;
+    uint32_t count;
+};
+bool parts_first(const struct logs *logs); /* Has it what a directory has once? */
+bool parts_owns(const struct logs *logs, struct view topic, int32_t partition);
+MUST_USE bool parts_init(struct logs *logs);
+void parts_free(struct logs *logs);
+/* Not the first one, at start: take over what the first has found of the directories. */
+void parts_inherit(struct logs *logs);
+/* Not the first one: tell the lines of this file. False: no memory. */
+MUST_USE bool parts_tell(struct log_directory *directory, uint32_t kind);
+/* Not the first one, while all shards rest: give the first the lines of all files. */
+MUST_USE bool parts_give(struct logs *logs);
+/* Of the first: how many lines the others have in this file, and these. */
+uint32_t parts_count(const struct log_directory *directory, uint32_t kind);
+void parts_add(const struct log_directory *directory, uint32_t kind, struct sink *out);
+
 /* tasks.c */
 enum checkpoint_kind {
     CHECKPOINT_OF_RECOVERY,
@@ -445,6 +468,11 @@ int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms);
 void tasks_checkpoint_text(struct log_directory *directory,
                            enum checkpoint_kind kind,
                            struct sink *out);
+/* The same without the head; `*count` is the number of lines. */
+void tasks_checkpoint_lines(struct log_directory *directory,
+                            enum checkpoint_kind kind,
+                            uint32_t *count,
+                            struct sink *out);
 MUST_USE int tasks_checkpoint_write(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t log_recovery_point(const struct log *log);
 void log_epochs_flush(struct log *log);
@@ -469,7 +497,11 @@ void log_unsynced_drop(struct segment *segment);
 
 /* ballast.c */
 void log_directory_full(struct log_directory *directory);
-void log_ballast_take(struct log_directory *directory); /* Blocks: at start. */
+void log_ballast_take(struct log_directory *directory);
+/* A plain file of the directory, at start: a ballast that another shard has left is removed. False:
+ * the directory has failed. */
+MUST_USE bool log_ballast_left(struct log_directory *directory,
+                               const char *name);       /* Blocks: at start. */
 void log_ballast_free(struct log_directory *directory); /* Blocks: at the end. */
 int64_t log_ballast_turn(struct log_directory *directory, int64_t now_ms);
 

@@ -53,26 +53,40 @@ static int64_t checkpoint_value(const struct log *log, enum checkpoint_kind kind
     return log->start > log->segments[0]->base ? log->start : -1;
 }
 
+static void checkpoint_pass(struct log_directory *directory,
+                            enum checkpoint_kind kind,
+                            uint32_t *count,
+                            struct sink *out)
+{
+    map_foreach (node, &directory->logs->map) {
+        const struct log *log = container_of(node, struct log, node);
+        if (log->directory != directory) continue;
+        int64_t value = checkpoint_value(log, kind);
+        if (value < 0) continue;
+        struct checkpoint_entry entry = {log->topic, log->partition, value};
+        ++*count;
+        if (out != NULL) checkpoint_add(out, &entry);
+    }
+}
+
+void tasks_checkpoint_lines(struct log_directory *directory,
+                            enum checkpoint_kind kind,
+                            uint32_t *count,
+                            struct sink *out)
+{
+    *count = 0;
+    checkpoint_pass(directory, kind, count, out);
+}
+
 void tasks_checkpoint_text(struct log_directory *directory,
                            enum checkpoint_kind kind,
                            struct sink *out)
 {
-    struct logs *logs = directory->logs;
-    uint32_t count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass == 1) checkpoint_begin(out, count);
-        map_foreach (node, &logs->map) {
-            const struct log *log = container_of(node, struct log, node);
-            if (log->directory != directory) continue;
-            int64_t value = checkpoint_value(log, kind);
-            if (value < 0) continue;
-            struct checkpoint_entry entry = {log->topic, log->partition, value};
-            if (pass == 0)
-                count++;
-            else
-                checkpoint_add(out, &entry);
-        }
-    }
+    uint32_t count = parts_count(directory, kind), ignored = 0;
+    checkpoint_pass(directory, kind, &count, NULL);
+    checkpoint_begin(out, count);
+    checkpoint_pass(directory, kind, &ignored, out);
+    parts_add(directory, kind, out);
 }
 
 int tasks_checkpoint_write(struct log_directory *directory, enum checkpoint_kind kind)
@@ -120,18 +134,21 @@ static void checkpoint_done(struct io_op *op)
     mem_put(logs->mem, job, sizeof(*job));
 }
 
-static void checkpoint_start(struct log_directory *directory, enum checkpoint_kind kind)
+/* False: it must be tried again. */
+static bool checkpoint_start(struct log_directory *directory, enum checkpoint_kind kind)
 {
     struct logs *logs = directory->logs;
-    if (directory->error != 0 || directory->checkpoint_busy[kind]) return;
+    if (directory->error != 0) return true;
+    if (!parts_first(logs)) return parts_tell(directory, kind);
+    if (directory->checkpoint_busy[kind]) return false;
     struct checkpoint_job *job = mem_get(logs->mem, sizeof(*job));
-    if (job == NULL) return; /* The next time. */
+    if (job == NULL) return false;
     sink_init(&job->text, logs->mem, CHECKPOINT_BYTES_MAX);
     tasks_checkpoint_text(directory, kind, &job->text);
     if (job->text.fault != SINK_OK) {
         sink_free(&job->text);
         mem_put(logs->mem, job, sizeof(*job));
-        return;
+        return true; /* The next time. */
     }
     job->directory = directory;
     job->kind = kind;
@@ -140,17 +157,21 @@ static void checkpoint_start(struct log_directory *directory, enum checkpoint_ki
     directory->checkpoint_busy[kind] = true;
     logs->in_flight++;
     io_job(logs->io, &job->op, checkpoint_run, job);
+    return true;
 }
 
-static void checkpoint_all(struct logs *logs, enum checkpoint_kind kind)
+/* Returns whether one must be tried again. */
+static bool checkpoint_all(struct logs *logs, enum checkpoint_kind kind)
 {
+    bool again = false;
     for (uint32_t i = 0; i < logs->directory_count; i++)
-        checkpoint_start(&logs->directories[i], kind);
+        again = !checkpoint_start(&logs->directories[i], kind) || again;
+    return again;
 }
 
 void log_checkpoint_soon(struct log_directory *directory, enum checkpoint_kind kind)
 {
-    checkpoint_start(directory, kind);
+    (void)checkpoint_start(directory, kind); /* One that is busy is written when it is due. */
 }
 
 /* ---- epochs -----------------------------------------------------------------------------------
@@ -325,15 +346,14 @@ static void tasks_checkpoints(struct logs *logs, int64_t now_ms)
         logs->next_checkpoint_ms = now_ms + logs->options.checkpoint_interval_ms;
         flush_some(logs);
     }
-    if (due || logs->recovery_moved) checkpoint_all(logs, CHECKPOINT_OF_RECOVERY);
-    if (due || logs->starts_moved) checkpoint_all(logs, CHECKPOINT_OF_STARTS);
-    if (logs->cleaner_moved) checkpoint_all(logs, CHECKPOINT_OF_CLEANER);
-    logs->cleaner_moved = false;
-    logs->recovery_moved = logs->starts_moved = false;
+    if (due || logs->recovery_moved)
+        logs->recovery_moved = checkpoint_all(logs, CHECKPOINT_OF_RECOVERY);
+    if (due || logs->starts_moved) logs->starts_moved = checkpoint_all(logs, CHECKPOINT_OF_STARTS);
+    if (logs->cleaner_moved) logs->cleaner_moved = checkpoint_all(logs, CHECKPOINT_OF_CLEANER);
     if (now_ms < logs->next_watermark_ms) return;
     logs->next_watermark_ms = now_ms + logs->options.high_watermark_interval_ms;
-    if (logs->watermarks_moved) checkpoint_all(logs, CHECKPOINT_OF_WATERMARKS);
-    logs->watermarks_moved = false;
+    if (logs->watermarks_moved)
+        logs->watermarks_moved = checkpoint_all(logs, CHECKPOINT_OF_WATERMARKS);
 }
 
 int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms)
