@@ -29,6 +29,11 @@
  * far above the brokers of any cluster, so that wrong ids and epochs cannot fill memory. */
 #define CLUSTER_CONTACTS_MAX 100000u
 
+/* Nodes that follow the metadata log, remembered for DescribeQuorum, and how long without a fetch,
+ * as in Kafka: far above the brokers of any cluster. */
+#define QUORUM_OBSERVERS_MAX 10000u
+#define QUORUM_OBSERVER_MS   300000
+
 /* Heartbeats remembered for each broker, to explain it: about sixteen seconds of an ordinary one.
  */
 #define CLUSTER_BEATS_KEPT 8u

@@ -143,7 +143,8 @@ void handle_offset_delete(struct shard *shard, struct request *request);
 void handle_describe_groups(struct shard *shard, struct request *request);
 void handle_list_groups(struct shard *shard, struct request *request);
 void handle_delete_groups(struct shard *shard, struct request *request);
-void handle_forwarded(struct shard *shard, struct request *request); /* controller.c */
+void handle_forwarded(struct shard *shard, struct request *request); /* controller_steps.c */
+void handle_envelope(struct shard *shard, struct request *request);
 
 /* Appends that the logs were too busy for are tried again. Called at the turn's end. */
 void produce_turn_end(struct node *node);

@@ -31,19 +31,16 @@ static void quorum_log_of(struct controller *c, struct quorum_log *out)
         .end = log_end_assigned(c->log),
         .durable = log_end_durable(c->log),
         .last_epoch = MAX(log_epoch_latest(c->log), 0),
-        .snapshot_end = -1,
-        .first_snapshot_end = -1,
+        .snapshot_end = c->newest.end > 0 ? c->newest.end : -1,
+        .snapshot_epoch = c->newest.epoch,
+        .first_snapshot_end = c->oldest.end > 0 ? c->oldest.end : -1,
+        .first_snapshot_epoch = c->oldest.epoch,
         .epoch_end = log_epoch_lookup,
         .context = c,
     };
 }
 
-struct moment {
-    struct quorum_log log;
-    struct quorum_event event;
-};
-
-static const struct quorum_event *event_now(struct controller *c, struct moment *moment)
+const struct quorum_event *controller_event(struct controller *c, struct controller_moment *moment)
 {
     quorum_log_of(c, &moment->log);
     moment->event = (struct quorum_event){
@@ -56,7 +53,7 @@ static const struct quorum_event *event_now(struct controller *c, struct moment 
     return &moment->event;
 }
 
-static void controller_fail(struct controller *c, const char *why)
+void controller_fail(struct controller *c, const char *why)
 {
     if (c->failed != NULL) return;
     c->failed = why;
@@ -232,7 +229,9 @@ static void controller_effects(struct controller *c)
         case QUORUM_LEAD: effect_lead(c, effect.epoch); break;
         case QUORUM_DROP: cluster_resign(c->cluster, quorum_high_watermark(c->quorum)); break;
         case QUORUM_COMMIT:
+            log_set_high_watermark(c->log, effect.high_watermark);
             controller_publish(c, effect.high_watermark);
+            c->fetches_due = true;
             controller_answer(c, effect.high_watermark);
             break;
         case QUORUM_NOTHING: break;
@@ -246,6 +245,7 @@ static void controller_log_moved(struct log_watch *watch, struct log *log, int e
     (void)log;
     if (events & LOG_EVENT_FAILED)
         controller_fail(c, "the directory of the metadata log has failed");
+    if (events & LOG_EVENT_READY) c->fetches_due = true;
     c->log_moved = true;
 }
 
@@ -263,6 +263,13 @@ static void call_end(struct controller *c, struct controller_call *call, int16_t
     call->done(call, error);
 }
 
+static bool call_allows(void *context, int8_t operation, int8_t type, struct view name)
+{
+    const struct controller_call *call = context;
+    return auth_allows(call->client, (enum auth_operation)operation, (enum auth_resource)type,
+                       name);
+}
+
 static void call_decide(struct controller *c, struct controller_call *call)
 {
     struct step step;
@@ -270,8 +277,10 @@ static void call_decide(struct controller *c, struct controller_call *call)
     while (result == STEP_MORE && c->failed == NULL) {
         step_start(c, &step, call->arena);
         step.caller.version = call->version;
-        step.caller.forwarded = call->client != NULL;
-        result = controller_step(c->cluster, &step, call);
+        step.caller.forwarded = call->forwarded;
+        step.caller.allows = call->client != NULL ? call_allows : NULL;
+        step.caller.allows_context = call;
+        result = controller_step(c, &step, call);
         if (result == STEP_E_MEMORY) {
             call_end(c, call, KAFKA_UNKNOWN_SERVER_ERROR);
             return;
@@ -304,8 +313,8 @@ bool controller_log_moved_since(const struct node *node)
 static void controller_tick(struct controller *c)
 {
     int64_t now_ms = io_now_ms(c->node->io);
-    struct moment moment;
-    if (quorum_deadline(c->quorum) <= now_ms) quorum_tick(c->quorum, event_now(c, &moment));
+    struct controller_moment moment;
+    if (quorum_deadline(c->quorum) <= now_ms) quorum_tick(c->quorum, controller_event(c, &moment));
     enum step_result result = STEP_MORE;
     while (c->failed == NULL && result == STEP_MORE && cluster_active(c->cluster) &&
            cluster_deadline(c->cluster) <= now_ms) {
@@ -319,7 +328,7 @@ static void controller_tick(struct controller *c)
 int64_t controller_turn(struct node *node)
 {
     struct controller *c = node->controller;
-    struct moment moment;
+    struct controller_moment moment;
     arena_reset(&c->arena);
     if (c->failed == NULL) controller_tick(c);
     while (!list_empty(&c->queue)) {
@@ -332,15 +341,26 @@ int64_t controller_turn(struct node *node)
     }
     if (c->failed == NULL) {
         c->log_moved = false;
-        quorum_durable(c->quorum, event_now(c, &moment));
+        quorum_durable(c->quorum, controller_event(c, &moment));
         controller_effects(c);
     }
     controller_answer(c, c->failed == NULL ? quorum_high_watermark(c->quorum) : -1);
+    if (c->fetches_due || c->failed != NULL) raft_turn(c, c->failed != NULL);
     if (c->failed != NULL || !list_empty(&c->queue))
         return c->failed != NULL ? INT64_MAX : io_now_ms(node->io);
     int64_t snapshot_ms = controller_snapshot_turn(c);
     int64_t next = MIN(quorum_deadline(c->quorum), cluster_deadline(c->cluster));
     return MIN(next, snapshot_ms);
+}
+
+int32_t controller_leader(const struct node *node)
+{
+    return quorum_leader(node->controller->quorum);
+}
+
+int16_t controller_kraft_version(const struct node *node)
+{
+    return quorum_kraft_version(node->controller->quorum);
 }
 
 const char *controller_not_ready(const struct node *node)
@@ -352,65 +372,39 @@ const char *controller_not_ready(const struct node *node)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static const struct node_listener *controller_listener(const struct node *node)
-{
-    for (uint32_t i = 0; i < node->options.listener_count; i++)
-        if (node->options.listeners[i].controller) return &node->options.listeners[i];
-    return NULL;
-}
-
-/* This node as the one voter. Its endpoint is that of the controller listener; without one, the
- * quorum lives in this process and the record still needs a place: the loopback address. */
-static void self_voter(const struct node *node,
-                       struct uuid directory,
-                       struct quorum_endpoint *endpoint,
-                       struct quorum_voter *out)
-{
-    const struct node_listener *listener = controller_listener(node);
-    const char *host = listener == NULL ? "localhost" : listener->advertised_host;
-    if (host[0] == '\0') host = listener->host[0] != '\0' ? listener->host : "localhost";
-    uint16_t port = listener == NULL                 ? 9093
-                    : listener->advertised_port != 0 ? listener->advertised_port
-                                                     : listener->port;
-    *endpoint = (struct quorum_endpoint){
-        .name = listener == NULL ? VIEW("CONTROLLER") : view_of_string(listener->name),
-        .host = view_of_string(host),
-        .port = port,
-    };
-    *out = (struct quorum_voter){
-        .id = node->options.node_id,
-        .directory = directory,
-        .endpoints = endpoint,
-        .endpoint_count = 1,
-        .kraft_min = 0,
-        .kraft_max = 1,
-    };
-}
-
 /* The features that this build serves; format finalizes no more than these. */
 static const struct image_range served_features[] = {
     {VIEW("metadata.version"),                 CLUSTER_METADATA_VERSION_MIN, CLUSTER_METADATA_VERSION},
     {VIEW("eligible.leader.replicas.version"), 0,                            1                       },
 };
 
+/* Without a broker part of ours the features are those of the brokers to come: as Apache Kafka's
+ * own format picks them. */
+static enum step_result controller_format_features(const struct node *node, struct step *step)
+{
+    uint32_t count = ARRAY_SIZE(served_features);
+    const struct image_range *served = served_features;
+    if (node->options.controller_only) served = cluster_features(&count);
+    return cluster_format(step, 0, served, count);
+}
+
 int controller_format(struct node *node, const char *dir, struct uuid directory)
 {
     struct sink sink;
     struct arena arena;
     struct step head, data, foot;
-    struct quorum_endpoint endpoint;
+    struct quorum_endpoint endpoints[NODE_LISTENERS_MAX];
     struct quorum_voter self;
     arena_init(&arena, node->mem, 0);
     sink_init(&sink, node->mem, METADATA_BATCH_BYTES_MAX);
-    self_voter(node, directory, &endpoint, &self);
+    controller_self_voter(node, directory, endpoints, &self);
     int64_t wall_ms = io_wall_ms(node->io);
     step_begin(&head, &arena, io_now_ms(node->io), wall_ms);
     step_begin(&data, &arena, io_now_ms(node->io), wall_ms);
     step_begin(&foot, &arena, io_now_ms(node->io), wall_ms);
-    bool made =
-        quorum_format_head(&head, wall_ms, &self, 1) == STEP_DONE &&
-        cluster_format(&data, 0, served_features, ARRAY_SIZE(served_features)) == STEP_DONE &&
-        quorum_snapshot_foot(&foot) == STEP_DONE;
+    bool made = quorum_format_head(&head, wall_ms, &self, 1) == STEP_DONE &&
+                controller_format_features(node, &data) == STEP_DONE &&
+                quorum_snapshot_foot(&foot) == STEP_DONE;
     int64_t offset = 0;
     made = made && metadata_batch_put(&sink, &arena, &head, true, offset, 0);
     offset += head.record_count;
@@ -474,13 +468,10 @@ static int controller_load(struct controller *c)
     arena_init(&arena, node->mem, 0);
     struct follower follower = {.node = node, .controller = c, .arena = &arena};
     struct metadata_reader reader = {follow_record, &follower};
-    struct metadata_checkpoint newest;
     int result = 0;
-    if (metadata_checkpoint_newest(node->io, c->dir, &newest)) {
-        result = metadata_checkpoint_read(node->io, c->dir, newest, &reader);
-        c->snapshot_end = newest.end;
-    }
-    struct log_read read = {.offset = MAX(log_start(c->log), c->snapshot_end),
+    if (metadata_checkpoint_range(node->io, c->dir, &c->oldest, &c->newest))
+        result = metadata_checkpoint_read(node->io, c->dir, c->newest, &reader);
+    struct log_read read = {.offset = MAX(log_start(c->log), c->newest.end),
                             .offset_end = INT64_MAX,
                             .max_bytes = 1u << 20,
                             .min_one = true};
@@ -517,6 +508,8 @@ static int controller_log_open(struct controller *c)
     config.retention_ms = LOG_RETENTION_UNLIMITED;
     config.cleanup_delete = false;
     config.max_message_bytes = METADATA_BATCH_BYTES_MAX;
+    config.segment_bytes = (uint32_t)broker_setting_number(c->node, "metadata.log.segment.bytes");
+    config.segment_ms = broker_setting_number(c->node, "metadata.log.segment.ms");
     struct logs_replica want = {
         .topic = VIEW(QUORUM_TOPIC),
         .topic_id = quorum_topic_id,
@@ -532,7 +525,7 @@ static struct quorum *controller_quorum(struct controller *c)
 {
     struct node *node = c->node;
     struct log_dir_info dir;
-    struct quorum_endpoint endpoint;
+    struct quorum_endpoint endpoints[NODE_LISTENERS_MAX];
     struct quorum_options options = {
         .cluster_id = node_cluster_id(node),
         .is_voter = true,
@@ -543,7 +536,7 @@ static struct quorum *controller_quorum(struct controller *c)
         .random = {io_random(node->io, IO_RANDOM_IDS) | 1, io_random(node->io, IO_RANDOM_IDS)},
     };
     logs_dir_info(node->logs, 0, &dir);
-    self_voter(node, dir.directory_id, &endpoint, &options.self);
+    controller_self_voter(node, dir.directory_id, endpoints, &options.self);
     options.voters = &options.self;
     options.voter_count = 1;
     char text[QUORUM_STATE_BYTES];
@@ -559,13 +552,13 @@ static struct quorum *controller_quorum(struct controller *c)
 static int controller_activate(struct controller *c, const struct bootstrap *bootstrap)
 {
     struct cluster_bootstrap records = {bootstrap->records, bootstrap->count};
-    struct moment moment;
+    struct controller_moment moment;
     struct step step;
-    quorum_tick(c->quorum, event_now(c, &moment));
+    quorum_tick(c->quorum, controller_event(c, &moment));
     /* Vote, lead, and wait until the epoch's first record is durable. */
     for (;;) {
         controller_effects(c);
-        quorum_durable(c->quorum, event_now(c, &moment));
+        quorum_durable(c->quorum, controller_event(c, &moment));
         controller_effects(c);
         if (c->failed != NULL) return -EIO;
         if (quorum_leads(c->quorum) && quorum_high_watermark(c->quorum) >= 0) break;
@@ -595,7 +588,7 @@ static struct cluster *controller_cluster(struct node *node)
         .imbalance_interval_ms =
             broker_setting_number(node, "leader.imbalance.check.interval.seconds") * 1000,
         .unclean_interval_ms = broker_setting_number(node, "unclean.leader.election.interval.ms"),
-        .own_broker_id = node->options.node_id,
+        .own_broker_id = node->options.controller_only ? -1 : node->options.node_id,
         .seed = io_random(node->io, IO_RANDOM_HASH),
         .static_config = node->options.setting,
         .static_context = node->options.setting_context,
@@ -613,6 +606,7 @@ int controller_open(struct node *node)
     list_init(&c->queue);
     list_init(&c->waits);
     list_init(&c->pending);
+    list_init(&c->fetches);
     list_init(&c->watch.link);
     arena_init(&c->arena, node->mem, 0);
     sink_init(&c->sink, node->mem, METADATA_BATCH_BYTES_MAX);
@@ -639,6 +633,10 @@ int controller_open(struct node *node)
         log_commit_eagerly(c->log); /* Its own answers wait for the durable end. */
         result = controller_activate(c, &bootstrap);
     }
+    if (result == 0) {
+        controller_trim(c);
+        controller_self_register(c);
+    }
     arena_free(&arena);
     if (result != 0)
         say(node->say, SAY_ERROR, "controller", "could not open the metadata log in \"%s\" (%d)",
@@ -652,6 +650,9 @@ void controller_stop(struct node *node)
     if (c == NULL) return;
     c->failed = "the node is stopping";
     controller_answer(c, -1);
+    raft_turn(c, true);
+    while (c->reads > 0) /* Their requests end with them. */
+        io_turn(node->io, INT64_MAX);
     while (!list_empty(&c->queue)) {
         struct controller_call *call = container_of(c->queue.next, struct controller_call, link);
         list_remove(&call->link);
@@ -675,6 +676,7 @@ void controller_close(struct node *node)
     }
     quorum_free(c->quorum);
     cluster_free(c->cluster);
+    controller_self_free(c);
     sink_free(&c->sink);
     arena_free(&c->arena);
     node->controller = mem_put(node->mem, c, sizeof(*c));

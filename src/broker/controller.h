@@ -24,6 +24,7 @@ struct controller_call {
     struct arena *arena;
     int64_t arrived_ms;
     const struct request *client; /* On whose behalf, for authorization; NULL: this node's own. */
+    bool forwarded;               /* A broker has taken it from its client and passed it on. */
     /* Called once, never from inside controller_submit. `error`: 0 and `out` is complete, or what
      * the whole call ends with (NOT_CONTROLLER, UNKNOWN_SERVER_ERROR). */
     void (*done)(struct controller_call *call, int16_t error);
@@ -55,6 +56,10 @@ bool controller_log_moved_since(const struct node *node);
 
 /* Create a topic that a Metadata request asked for; nobody waits. */
 void controller_auto_create(struct node *node, struct view topic);
+
+/* The node that leads the quorum, -1: nobody. / The finalized level of kraft.version. */
+int32_t controller_leader(const struct node *node);
+int16_t controller_kraft_version(const struct node *node);
 
 /* Why the control part does not serve, in words; NULL: it does. */
 const char *controller_not_ready(const struct node *node);

@@ -31,11 +31,46 @@ struct controller {
     const char *failed; /* Why it serves no more; NULL: it does. */
     char dir[METADATA_PATH_BYTES];
     bool log_moved;
+    bool fetches_due;                     /* Something moved that a waiting Fetch may be told. */
+    struct list fetches;                  /* Fetches of the metadata log that wait: raft.c. */
+    uint32_t reads;                       /* Jobs that read a snapshot. */
+    struct controller_self *self;         /* Registering itself; NULL: it does not. */
     struct controller_snapshot *snapshot; /* Being written; NULL: none. */
-    int64_t snapshot_end;                 /* Of the newest one. */
-    int64_t snapshot_ms;                  /* When it was made, or this node began. */
-    uint64_t snapshot_bytes;              /* Of records since. */
+    struct metadata_checkpoint oldest; /* Snapshots that there are; the log begins at the oldest */
+    struct metadata_checkpoint newest; /* one at the latest. `end` 0: none. */
+    int64_t snapshot_ms;               /* When it was made, or this node began. */
+    uint64_t snapshot_bytes;           /* Of records since. */
 };
+
+/* What the quorum is told in a call. */
+struct controller_moment {
+    struct quorum_log log;
+    struct quorum_event event;
+};
+
+/* Filled in for this moment; the event's arena is the controller's. */
+const struct quorum_event *controller_event(struct controller *c, struct controller_moment *moment);
+
+/* The control part serves no more; said once. */
+void controller_fail(struct controller *c, const char *why);
+
+/* controller_self.c: the controller's own place in the quorum. Its endpoints are those of the
+ * controller listeners; without one, the quorum lives in this process and the record still needs a
+ * place: the loopback address. `endpoints` has NODE_LISTENERS_MAX places. */
+void controller_self_voter(const struct node *node,
+                           struct uuid directory,
+                           struct quorum_endpoint *endpoints,
+                           struct quorum_voter *out);
+
+/* Register this controller, if it has a listener and the metadata.version has such records. */
+void controller_self_register(struct controller *c);
+void controller_self_free(struct controller *c);
+
+/* raft.c: look at the waiting fetches again. `last`: answer them all. */
+void raft_turn(struct controller *c, bool last);
+
+/* The log may begin at the oldest snapshot, when there is a newer one. */
+void controller_trim(struct controller *c);
 
 /* Begin a snapshot of the committed image if enough has come since the last one (kraft.md 13.10).
  * When to ask again; INT64_MAX: when something has been committed. */

@@ -2,9 +2,9 @@
  * log.
  *
  * The bytes are made here, from the image that clients are told, between two batches; a job writes
- * them through a .part file, synced and renamed, and then removes the older checkpoints. The log
- * itself is left as it is: what lies below a snapshot is skipped when it is read (kraft.md 13.10).
- */
+ * them through a .part file, synced and renamed. The newest two are kept: the log then begins at
+ * the older of them, so that a broker that lags a little still finds its records, and one that lags
+ * a lot gets the newer (kraft.md 13.10). */
 #include "broker/controller_inside.h"
 #include "record/batch_build.h"
 
@@ -15,6 +15,7 @@ struct controller_snapshot {
     struct io_op op;
     struct controller *c;
     struct metadata_checkpoint id;
+    struct metadata_checkpoint kept; /* The oldest that stays. */
     struct sink bytes;
 };
 
@@ -86,7 +87,7 @@ static int64_t snapshot_write(struct io *io, void *argument)
     struct controller_snapshot *snapshot = argument;
     struct view bytes = view_of(snapshot->bytes.data, snapshot->bytes.size_bytes);
     int result = metadata_checkpoint_write(io, snapshot->c->dir, snapshot->id, bytes);
-    return result == 0 ? metadata_checkpoint_clean(io, snapshot->c->dir, snapshot->id) : result;
+    return result == 0 ? metadata_checkpoint_clean(io, snapshot->c->dir, snapshot->kept) : result;
 }
 
 static void snapshot_free(struct controller_snapshot *snapshot)
@@ -101,18 +102,34 @@ static void snapshot_done(struct io_op *op)
 {
     struct controller_snapshot *snapshot = container_of(op, struct controller_snapshot, op);
     struct controller *c = snapshot->c;
-    if (op->result == 0)
-        c->snapshot_end = snapshot->id.end;
-    else
+    if (op->result == 0) {
+        c->newest = snapshot->id;
+        c->oldest = snapshot->kept;
+        controller_trim(c);
+    } else {
         say(c->node->say, SAY_WARN, "controller",
             "a snapshot of the metadata could not be written: error %d", (int)-op->result);
+    }
     snapshot_free(snapshot);
+}
+
+void controller_trim(struct controller *c)
+{
+    if (c->failed != NULL || c->oldest.end == c->newest.end) return;
+    if (c->oldest.end <= log_start(c->log)) return;
+    int result = log_delete_records(c->log, c->oldest.end);
+    if (result == LOG_OK)
+        result = log_roll(c->log); /* Whole segments go: below a snapshot to come. */
+    if (result != LOG_OK)          /* The next snapshot tries again; a start reads over it. */
+        say(c->node->say, SAY_WARN, "controller",
+            "the metadata log could not be shortened to offset %lld: result %d",
+            (long long)c->oldest.end, result);
 }
 
 static bool snapshot_is_due(const struct controller *c)
 {
     const struct node *node = c->node;
-    if (c->snapshot != NULL || c->failed != NULL || node->image_offset <= c->snapshot_end)
+    if (c->snapshot != NULL || c->failed != NULL || node->image_offset <= c->newest.end)
         return false;
     if (image_transaction(node->image) >= 0 || c->snapshot_bytes == 0) return false;
     int64_t age_ms = io_now_ms(node->io) - c->snapshot_ms;
@@ -137,6 +154,7 @@ int64_t controller_snapshot_turn(struct controller *c)
     *snapshot = (struct controller_snapshot){.c = c};
     snapshot->id = (struct metadata_checkpoint){
         node->image_offset, MAX(log_epoch_at(c->log, node->image_offset - 1), 0)};
+    snapshot->kept = c->newest.end > 0 ? c->newest : snapshot->id;
     sink_init(&snapshot->bytes, node->mem, SNAPSHOT_BYTES_MAX);
     c->snapshot = snapshot;
     if (!snapshot_make(snapshot)) {

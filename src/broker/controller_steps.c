@@ -1,19 +1,35 @@
 /* controller_steps.c - the table of the controller's calls, and the clients' way to it. */
 #include "broker/controller_steps.h"
 
-#include "broker/broker.h"
+#include <stddef.h>
+
+#include "broker/controller_inside.h"
 #include "broker/coordinator.h"
+#include "core/quorum_answer.h"
+#include "gen/allocate_producer_ids_response.h"
+#include "gen/alter_partition_reassignments_response.h"
+#include "gen/alter_partition_response.h"
+#include "gen/assign_replicas_to_dirs_response.h"
+#include "gen/broker_heartbeat_response.h"
+#include "gen/broker_registration_response.h"
+#include "gen/controller_registration_response.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
+#include "gen/describe_quorum_response.h"
+#include "gen/elect_leaders_response.h"
+#include "gen/list_partition_reassignments_response.h"
+#include "gen/unregister_broker_response.h"
+#include "gen/unregister_controller_response.h"
+#include "gen/update_features_response.h"
 
 /* Each step with its own types behind one signature. */
 #define STEP(name, function, request, response)                                                    \
-    static enum step_result name(struct cluster *cluster, struct step *step, const void *in,       \
+    static enum step_result name(struct controller *c, struct step *step, const void *in,          \
                                  void *out)                                                        \
     {                                                                                              \
         const struct request *typed_in = in;                                                       \
         struct response *typed_out = out;                                                          \
-        return function(cluster, step, typed_in, typed_out);                                       \
+        return function(c->cluster, step, typed_in, typed_out);                                    \
     }
 
 STEP(step_create_topics, cluster_create_topics, create_topics_request, create_topics_response)
@@ -27,25 +43,85 @@ STEP(step_incremental,
      cluster_incremental_alter_configs,
      incremental_alter_configs_request,
      incremental_alter_configs_response)
+STEP(step_elect, cluster_elect_leaders, elect_leaders_request, elect_leaders_response)
+STEP(step_reassign,
+     cluster_alter_reassignments,
+     alter_partition_reassignments_request,
+     alter_partition_reassignments_response)
+STEP(step_alter_partition,
+     cluster_alter_partition,
+     alter_partition_request,
+     alter_partition_response)
+STEP(step_features, cluster_update_features, update_features_request, update_features_response)
 STEP(step_register,
      cluster_register_broker,
      broker_registration_request,
      broker_registration_response)
 STEP(step_heartbeat, cluster_heartbeat, broker_heartbeat_request, broker_heartbeat_response)
+STEP(step_unregister,
+     cluster_unregister_broker,
+     unregister_broker_request,
+     unregister_broker_response)
 STEP(step_producer_ids,
      cluster_allocate_producer_ids,
      allocate_producer_ids_request,
      allocate_producer_ids_response)
+STEP(step_register_controller,
+     cluster_register_controller,
+     controller_registration_request,
+     controller_registration_response)
+STEP(step_directories,
+     cluster_assign_directories,
+     assign_replicas_to_dirs_request,
+     assign_replicas_to_dirs_response)
+STEP(step_unregister_controller,
+     cluster_unregister_controller,
+     unregister_controller_request,
+     unregister_controller_response)
+
+/* What is committed, as every read. */
+static enum step_result step_list_reassignments(struct controller *c,
+                                                struct step *step,
+                                                const void *in,
+                                                void *out)
+{
+    return cluster_list_reassignments(c->node->image, step, in, out);
+}
+
+static enum step_result step_describe_quorum(struct controller *c,
+                                             struct step *step,
+                                             const void *in,
+                                             void *out)
+{
+    struct controller_moment moment;
+    (void)controller_event(c, &moment);
+    moment.event.version = step->caller.version;
+    moment.event.arena = step->arena;
+    return quorum_describe(c->quorum, &moment.event, in, out) == QUORUM_ANSWERED ? STEP_DONE
+                                                                                 : STEP_E_MEMORY;
+}
+
+#define ERROR_OF(response) ((int32_t)offsetof(struct response, error_code))
 
 static const struct controller_step_row rows[] = {
-    {19, step_create_topics    },
-    {20, step_delete_topics    },
-    {33, step_alter_configs    },
-    {37, step_create_partitions},
-    {44, step_incremental      },
-    {62, step_register         },
-    {63, step_heartbeat        },
-    {67, step_producer_ids     },
+    {19, 0,                   -1,                                               step_create_topics        },
+    {20, 0,                   -1,                                               step_delete_topics        },
+    {33, 0,                   -1,                                               step_alter_configs        },
+    {37, 0,                   -1,                                               step_create_partitions    },
+    {43, AUTH_ALTER,          ERROR_OF(elect_leaders_response),                 step_elect                },
+    {44, 0,                   -1,                                               step_incremental          },
+    {45, AUTH_ALTER,          ERROR_OF(alter_partition_reassignments_response), step_reassign             },
+    {46, AUTH_DESCRIBE,       ERROR_OF(list_partition_reassignments_response),  step_list_reassignments   },
+    {55, AUTH_DESCRIBE,       ERROR_OF(describe_quorum_response),               step_describe_quorum      },
+    {56, AUTH_CLUSTER_ACTION, ERROR_OF(alter_partition_response),               step_alter_partition      },
+    {57, AUTH_ALTER,          ERROR_OF(update_features_response),               step_features             },
+    {62, AUTH_CLUSTER_ACTION, ERROR_OF(broker_registration_response),           step_register             },
+    {63, AUTH_CLUSTER_ACTION, ERROR_OF(broker_heartbeat_response),              step_heartbeat            },
+    {64, AUTH_ALTER,          ERROR_OF(unregister_broker_response),             step_unregister           },
+    {67, AUTH_CLUSTER_ACTION, ERROR_OF(allocate_producer_ids_response),         step_producer_ids         },
+    {70, AUTH_CLUSTER_ACTION, ERROR_OF(controller_registration_response),       step_register_controller  },
+    {73, AUTH_CLUSTER_ACTION, ERROR_OF(assign_replicas_to_dirs_response),       step_directories          },
+    {94, AUTH_ALTER,          ERROR_OF(unregister_controller_response),         step_unregister_controller},
 };
 
 const struct controller_step_row *controller_step_find(int16_t api_key)
@@ -55,13 +131,26 @@ const struct controller_step_row *controller_step_find(int16_t api_key)
     return NULL;
 }
 
-enum step_result controller_step(struct cluster *cluster,
+bool controller_step_refuse(const struct controller_step_row *row, void *out, int16_t error)
+{
+    if (row->error_at < 0) return false;
+    memcpy((uint8_t *)out + row->error_at, &error, sizeof(error));
+    return true;
+}
+
+enum step_result controller_step(struct controller *c,
                                  struct step *step,
                                  const struct controller_call *call)
 {
     const struct controller_step_row *row = controller_step_find(call->api_key);
     assert(row != NULL);
-    return row->step(cluster, step, call->in, call->out);
+    if (call->client != NULL && row->operation != 0 &&
+        !auth_allows(call->client, (enum auth_operation)row->operation, AUTH_CLUSTER,
+                     VIEW("kafka-cluster"))) {
+        (void)controller_step_refuse(row, call->out, KAFKA_CLUSTER_AUTHORIZATION_FAILED);
+        return STEP_DONE;
+    }
+    return row->step(c, step, call->in, call->out);
 }
 
 /* ---- a client's request that the controller answers ------------------------------------------ */
@@ -74,10 +163,15 @@ struct forwarded {
 static void forwarded_done(struct controller_call *call, int16_t error)
 {
     struct forwarded *forwarded = container_of(call, struct forwarded, call);
-    if (error == KAFKA_NONE)
-        request_reply(forwarded->request, call->out);
-    else /* Clients ask for the metadata anew when a connection ends, and come back. */
-        request_close(forwarded->request, "the control part is not serving");
+    struct request *request = forwarded->request;
+    if (error != KAFKA_NONE)
+        if (!controller_step_refuse(controller_step_find(call->api_key), call->out, error)) {
+            /* Clients ask for the metadata anew when a connection ends, and come back. */
+            request_close(request, "the control part is not serving");
+            return;
+        }
+    if (error != KAFKA_NONE) request_error(request, error);
+    request_reply(request, call->out);
 }
 
 void handle_forwarded(struct shard *shard, struct request *request)
@@ -98,6 +192,7 @@ void handle_forwarded(struct shard *shard, struct request *request)
         .arena = &request->arena,
         .arrived_ms = request->arrived_ms,
         .client = request,
+        .forwarded = request->listener->kind == WIRE_BROKER,
         .done = forwarded_done,
     };
     controller_submit(node, &forwarded->call);

@@ -6,13 +6,19 @@
 
 struct controller_step_row {
     int16_t api_key;
-    enum step_result (*step)(struct cluster *cluster, struct step *step, const void *in, void *out);
+    int8_t operation; /* That the caller needs on the cluster (enum auth_operation); 0: the step
+                         asks by itself. */
+    int32_t error_at; /* Offset of the error code of the whole in the response; -1: it has none. */
+    enum step_result (*step)(struct controller *c, struct step *step, const void *in, void *out);
 };
 
 /* NULL: not a call of the controller. */
 const struct controller_step_row *controller_step_find(int16_t api_key);
 
+/* Set the error of the whole in a response. False: this one has no such field. */
+bool controller_step_refuse(const struct controller_step_row *row, void *out, int16_t error);
+
 /* Decide a call whose API is known. */
-MUST_USE enum step_result controller_step(struct cluster *cluster,
+MUST_USE enum step_result controller_step(struct controller *c,
                                           struct step *step,
                                           const struct controller_call *call);

@@ -158,30 +158,28 @@ static bool fetch_read_all(struct fetch *fetch)
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-/* The bytes of an item as the value of its `records`. */
-static struct view fetch_records(struct fetch *fetch, struct fetch_item *item)
+struct view fetch_records(struct request *request, struct log_range *range)
 {
-    struct request *request = fetch->request;
-    if (item->range.size_bytes == 0) return VIEW_EMPTY;
-    if (item->range.size_bytes <= FETCH_COPY_BYTES) {
-        uint8_t *copy = broker_array(request, item->range.size_bytes, 1);
-        int64_t got = copy == NULL
-                          ? -1
-                          : io_disk_read_cached(fetch->node->io, item->range.file, copy,
-                                                item->range.size_bytes, item->range.at_bytes);
-        if (got == (int64_t)item->range.size_bytes) return view_of(copy, item->range.size_bytes);
+    struct io *io = request->shard->io;
+    if (range->size_bytes == 0) return VIEW_EMPTY;
+    if (range->size_bytes <= FETCH_COPY_BYTES) {
+        uint8_t *copy = broker_array(request, range->size_bytes, 1);
+        int64_t got = copy == NULL ? -1
+                                   : io_disk_read_cached(io, range->file, copy, range->size_bytes,
+                                                         range->at_bytes);
+        if (got == (int64_t)range->size_bytes) return view_of(copy, range->size_bytes);
     }
-    struct fetch_range *range = broker_array(request, 1, sizeof(*range));
-    if (range == NULL) return VIEW_EMPTY;
-    range->log = item->range;
-    range->net = (struct net_range){
-        .file = item->range.file,
-        .offset = item->range.at_bytes,
-        .size_bytes = item->range.size_bytes,
+    struct fetch_range *out = broker_array(request, 1, sizeof(*out));
+    if (out == NULL) return VIEW_EMPTY;
+    out->log = *range;
+    out->net = (struct net_range){
+        .file = range->file,
+        .offset = range->at_bytes,
+        .size_bytes = range->size_bytes,
         .release = fetch_range_done,
     };
-    item->range = (struct log_range){0}; /* The answer holds the file now. */
-    return request_ranges(request, &range->net);
+    *range = (struct log_range){0}; /* The answer holds the file now. */
+    return request_ranges(request, &out->net);
 }
 
 static void fetch_aborted(struct fetch *fetch,
@@ -239,7 +237,7 @@ static void fetch_fill(struct fetch *fetch,
         out->diverging_epoch.end_offset = item->diverging_end;
     }
     fetch_aborted(fetch, item, out);
-    out->records = fetch_records(fetch, item);
+    out->records = fetch_records(fetch->request, &item->range);
     if (item->error != KAFKA_NONE) request_error(fetch->request, item->error);
     if (fetch->request->version >= 16 && is_replica_error(item->error) && item->replica != NULL) {
         out->current_leader.leader_id = partition_leader(item->replica->state);

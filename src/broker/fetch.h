@@ -47,5 +47,9 @@ void fetch_item_init(struct fetch *fetch,
                      struct fetch_item *item,
                      const struct fetch_wanted *wanted);
 
+/* The bytes of a range as the value of the answer's `records`: copied if they are few, else from
+ * the file; the answer holds the file then and `range` is empty. */
+struct view fetch_records(struct request *request, struct log_range *range);
+
 /* Read and answer, or wait. Ends the request. */
 void fetch_start(struct fetch *fetch, int32_t max_wait_ms);

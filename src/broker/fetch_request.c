@@ -1,6 +1,7 @@
 /* fetch_request.c - which partitions a Fetch is about: its own list, or its session's (KIP-227). */
 #include "gen/fetch_request.h"
 #include "broker/fetch.h"
+#include "broker/raft.h"
 #include "gen/fetch_response.h"
 
 #define FETCH_SESSIONS_SINCE 7
@@ -148,6 +149,10 @@ static bool session_go_on(struct fetch *fetch, const struct fetch_request *in, b
 
 void handle_fetch(struct shard *shard, struct request *request)
 {
+    if (request->listener->kind == WIRE_CONTROLLER) {
+        raft_handle_fetch(shard, request);
+        return;
+    }
     const struct fetch_request *in = request->message;
     struct fetch *fetch = broker_array(request, 1, sizeof(*fetch));
     if (fetch == NULL) {

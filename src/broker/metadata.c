@@ -264,14 +264,18 @@ void handle_metadata(struct shard *shard, struct request *request)
 #define ENDPOINT_BROKERS     1
 #define ENDPOINT_CONTROLLERS 2
 
-static void cluster_brokers(struct request *request,
-                            struct describe_cluster_response *out,
-                            bool fenced_too)
+#define LEVEL_CONTROLLERS 15 /* metadata.version from which controllers are registered. */
+
+/* The nodes of a kind that can be reached on the listener that was asked. */
+static void cluster_nodes(struct request *request,
+                          struct describe_cluster_response *out,
+                          enum image_kind kind,
+                          bool fenced_too)
 {
     struct node *node = node_of(request->shard);
     uint32_t count = 0;
     const struct image_object *const *objects =
-        image_sorted(node->image, IMAGE_BROKER, &request->arena, &count);
+        image_sorted(node->image, kind, &request->arena, &count);
     out->brokers.items = broker_array(request, count, sizeof(*out->brokers.items));
     for (uint32_t i = 0; out->brokers.items != NULL && i < count; i++) {
         const struct image_node *broker = (const struct image_node *)objects[i];
@@ -285,8 +289,30 @@ static void cluster_brokers(struct request *request,
         item->port = place.port;
         item->rack = broker->rack;
         item->is_fenced = broker->fenced;
-        if (!broker->fenced) out->controller_id = broker->id;
+        if (!broker->fenced && kind == IMAGE_BROKER) out->controller_id = broker->id;
     }
+}
+
+/* NONE, or what is wrong with the kind of nodes that were asked for on this listener. */
+static int16_t cluster_check(struct request *request, int8_t wanted, struct view *message)
+{
+    bool controller = request->listener->kind == WIRE_CONTROLLER;
+    if (wanted != ENDPOINT_BROKERS && wanted != ENDPOINT_CONTROLLERS) {
+        *message = broker_text(request, "endpoint type %d is not known", wanted);
+        return KAFKA_UNSUPPORTED_ENDPOINT_TYPE;
+    }
+    if (wanted != (controller ? ENDPOINT_CONTROLLERS : ENDPOINT_BROKERS)) {
+        *message = controller ? VIEW("this is a controller listener; brokers are described on a "
+                                     "broker listener")
+                              : VIEW("this is a broker listener; controllers are described on a "
+                                     "controller listener");
+        return KAFKA_MISMATCHED_ENDPOINT_TYPE;
+    }
+    if (controller && image_metadata_version(node_of(request->shard)->image) < LEVEL_CONTROLLERS) {
+        *message = VIEW("controllers are registered from metadata.version 3.7-IV0 on");
+        return KAFKA_UNSUPPORTED_VERSION;
+    }
+    return KAFKA_NONE;
 }
 
 void handle_describe_cluster(struct shard *shard, struct request *request)
@@ -300,16 +326,13 @@ void handle_describe_cluster(struct shard *shard, struct request *request)
     out->cluster_id = node_cluster_id(node_of(shard));
     out->controller_id = -1;
     out->endpoint_type = in->endpoint_type;
-    if (in->endpoint_type == ENDPOINT_CONTROLLERS) {
-        out->error_code = KAFKA_MISMATCHED_ENDPOINT_TYPE;
-        out->error_message =
-            VIEW("this is a broker listener; controllers are described on a controller listener");
-    } else if (in->endpoint_type != ENDPOINT_BROKERS) {
-        out->error_code = KAFKA_UNSUPPORTED_ENDPOINT_TYPE;
-        out->error_message =
-            broker_text(request, "endpoint type %d is not known", in->endpoint_type);
-    } else {
-        cluster_brokers(request, out, request->version >= 2 && in->include_fenced_brokers);
+    out->error_code = cluster_check(request, in->endpoint_type, &out->error_message);
+    if (out->error_code == KAFKA_NONE && in->endpoint_type == ENDPOINT_BROKERS) {
+        cluster_nodes(request, out, IMAGE_BROKER,
+                      request->version >= 2 && in->include_fenced_brokers);
+    } else if (out->error_code == KAFKA_NONE) {
+        cluster_nodes(request, out, IMAGE_CONTROLLER, true);
+        out->controller_id = controller_leader(node_of(shard));
     }
     if (out->error_code != KAFKA_NONE) request_error(request, out->error_code);
     out->cluster_authorized_operations =

@@ -31,27 +31,55 @@ static bool name_parse(const char *name, struct metadata_checkpoint *out)
     return true;
 }
 
-struct newest {
-    struct metadata_checkpoint best;
+struct range {
+    struct metadata_checkpoint oldest, newest;
     bool found;
 };
 
-static bool newest_look(void *context, const char *name)
+static bool range_look(void *context, const char *name)
 {
-    struct newest *newest = context;
+    struct range *range = context;
     struct metadata_checkpoint id;
     if (!name_parse(name, &id) || (id.end == 0 && id.epoch == 0)) return true;
-    if (!newest->found || id.end > newest->best.end) newest->best = id;
-    newest->found = true;
+    if (!range->found || id.end > range->newest.end) range->newest = id;
+    if (!range->found || id.end < range->oldest.end) range->oldest = id;
+    range->found = true;
     return true;
 }
 
-bool metadata_checkpoint_newest(struct io *io, const char *dir, struct metadata_checkpoint *out)
+bool metadata_checkpoint_range(struct io *io,
+                               const char *dir,
+                               struct metadata_checkpoint *oldest,
+                               struct metadata_checkpoint *newest)
 {
-    struct newest newest = {0};
-    if (io_disk_list(io, dir, newest_look, &newest) != 0) return false;
-    *out = newest.best;
-    return newest.found;
+    struct range range = {0};
+    if (io_disk_list(io, dir, range_look, &range) != 0 || !range.found) return false;
+    *oldest = range.oldest;
+    *newest = range.newest;
+    return true;
+}
+
+int metadata_checkpoint_slice(struct io *io,
+                              const char *dir,
+                              struct metadata_checkpoint id,
+                              struct metadata_slice *slice)
+{
+    char name[64], path[METADATA_PATH_BYTES];
+    struct io_file *file;
+    checkpoint_name(id, name);
+    int result = path_of(path, dir, name);
+    if (result == 0) result = io_disk_open(io, path, IO_OPEN_READ, &file);
+    if (result != 0) return result;
+    slice->size = io_disk_size(io, file);
+    int64_t got = slice->size;
+    if (got >= 0 && slice->position >= slice->size) got = -ERANGE;
+    if (got >= 0)
+        got = io_disk_read(io, file, slice->bytes,
+                           (size_t)MIN((int64_t)slice->room, slice->size - slice->position),
+                           slice->position);
+    io_disk_close(io, file);
+    slice->count = got < 0 ? 0 : (uint32_t)got;
+    return got < 0 ? (int)got : 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

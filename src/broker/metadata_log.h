@@ -20,10 +20,27 @@ struct metadata_checkpoint {
     int32_t epoch;
 };
 
-/* The newest checkpoint that is no bootstrap, in `dir`. False: none. */
-MUST_USE bool metadata_checkpoint_newest(struct io *io,
-                                         const char *dir,
-                                         struct metadata_checkpoint *out);
+/* A part of a checkpoint's bytes. */
+struct metadata_slice {
+    int64_t position; /* Told: where to begin, */
+    uint8_t *bytes;   /* where they go, */
+    uint32_t room;    /* and how many fit. */
+    uint32_t count;   /* Found: how many came, */
+    int64_t size;     /* and how many the checkpoint has. */
+};
+
+/* The oldest and the newest checkpoint that is no bootstrap, in `dir`. False: none. */
+MUST_USE bool metadata_checkpoint_range(struct io *io,
+                                        const char *dir,
+                                        struct metadata_checkpoint *oldest,
+                                        struct metadata_checkpoint *newest);
+
+/* Bytes of a checkpoint file from `position` on into a slice. 0; -ENOENT: there is no such
+ * checkpoint; -ERANGE: `position` is not in it; -errno. */
+MUST_USE int metadata_checkpoint_slice(struct io *io,
+                                       const char *dir,
+                                       struct metadata_checkpoint id,
+                                       struct metadata_slice *slice);
 
 /* What a checkpoint or a segment holds, one record at a time. `control`: key and value are a
  * control record's. False from a callback ends the walk. */

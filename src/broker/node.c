@@ -151,6 +151,15 @@ static void node_image_changed(struct image_watch *watch, const struct image_cha
 
 /* ---- ApiVersions ----------------------------------------------------------------------------- */
 
+static void versions_finalized(struct api_versions_response *out, struct view name, int16_t level)
+{
+    struct api_versions_response_finalized_feature_key *item =
+        &out->finalized_features.items[out->finalized_features.count++];
+    wire_struct_defaults(&wire_api_versions_response_finalized_feature_key_shape, item);
+    item->name = name;
+    item->max_version_level = item->min_version_level = level;
+}
+
 static void versions_features(struct node *node,
                               struct request *request,
                               struct api_versions_response *out)
@@ -161,7 +170,7 @@ static void versions_features(struct node *node,
     out->supported_features.items =
         broker_array(request, count, sizeof(*out->supported_features.items));
     out->finalized_features.items =
-        broker_array(request, finalized + 1, sizeof(*out->finalized_features.items));
+        broker_array(request, finalized + 2, sizeof(*out->finalized_features.items));
     if (out->supported_features.items == NULL || out->finalized_features.items == NULL) return;
     for (uint32_t i = 0; i < count; i++) {
         if (request->version < 4 && ranges[i].min == 0)
@@ -176,12 +185,10 @@ static void versions_features(struct node *node,
     for (const struct image_object *object = NULL;
          (object = image_next(node->image, IMAGE_FEATURE, object)) != NULL;) {
         const struct image_feature *feature = (const struct image_feature *)object;
-        struct api_versions_response_finalized_feature_key *item =
-            &out->finalized_features.items[out->finalized_features.count++];
-        wire_struct_defaults(&wire_api_versions_response_finalized_feature_key_shape, item);
-        item->name = feature->name;
-        item->max_version_level = item->min_version_level = feature->level;
+        versions_finalized(out, feature->name, feature->level);
     }
+    int16_t kraft_version = controller_kraft_version(node); /* It lives in control records. */
+    if (kraft_version > 0) versions_finalized(out, VIEW("kraft.version"), kraft_version);
     out->finalized_features_epoch = node->image_offset - 1;
 }
 
@@ -189,7 +196,8 @@ static int16_t node_api_versions(struct shard *shard, struct request *request, v
 {
     const struct api_versions_request *in = request->message;
     struct node *node = node_of(shard);
-    if (request->version >= 5 && (!in->cluster_id.null || in->node_id != -1)) {
+    bool asks_broker = request->listener->kind == WIRE_BROKER; /* A controller does not look. */
+    if (asks_broker && request->version >= 5 && (!in->cluster_id.null || in->node_id != -1)) {
         if (in->cluster_id.null || in->node_id == -1) return KAFKA_INVALID_REQUEST;
         if (!view_equal(in->cluster_id, node_cluster_id(node)) ||
             in->node_id != node->options.node_id)
@@ -311,7 +319,7 @@ uint32_t node_turn(struct node *node, int64_t until_ms)
 static int node_become_ready(struct node *node)
 {
     int64_t limit_ms = io_now_ms(node->io) + NODE_READY_MS;
-    if (!lifecycle_start(node)) return -ENOMEM;
+    if (!node->options.controller_only && !lifecycle_start(node)) return -ENOMEM;
     while (node_not_ready(node) != NULL) {
         if (io_now_ms(node->io) >= limit_ms) {
             say(node->say, SAY_ERROR, "node", "not ready after %d s: %s", NODE_READY_MS / 1000,
@@ -427,7 +435,8 @@ void node_address(const struct node *node, struct io_address *out)
 {
     *out = (struct io_address){0};
     for (uint32_t i = 0; i < node->options.listener_count; i++) {
-        if (node->options.listeners[i].controller || node->listeners[i] == NULL) continue;
+        if (node->listeners[i] == NULL) continue;
+        if (node->options.listeners[i].controller && !node->options.controller_only) continue;
         *out = node->listeners[i]->bound[0];
         return;
     }
@@ -436,7 +445,8 @@ void node_address(const struct node *node, struct io_address *out)
 const char *node_not_ready(const struct node *node)
 {
     const char *missing = controller_not_ready(node);
-    return missing != NULL ? missing : lifecycle_not_ready(node);
+    if (missing != NULL || node->options.controller_only) return missing;
+    return lifecycle_not_ready(node);
 }
 
 struct view node_cluster_id(const struct node *node)

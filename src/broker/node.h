@@ -37,6 +37,7 @@ struct node_options {
     const char *cluster_id; /* To format with; NULL: a random one. */
     struct node_listener listeners[NODE_LISTENERS_MAX];
     uint32_t listener_count;
+    bool controller_only;        /* process.roles=controller: there is no broker part. */
     bool loopback;               /* No `listeners` given: 127.0.0.1 and ::1. */
     bool ack_replicated;         /* dohle.ack.durability=replicated */
     bool auto_create_topics;     /* auto.create.topics.enable */
@@ -63,7 +64,7 @@ uint32_t node_turn(struct node *node, int64_t until_ms);
 /* Clean stop: drain, sync, checkpoints, clean marks; free all. Returns NULL. */
 struct node *node_close(struct node *node);
 
-/* Where the first broker listener really listens. */
+/* Where the first broker listener (the first one, without a broker part) really listens. */
 void node_address(const struct node *node, struct io_address *out);
 
 /* Is the broker part registered, unfenced and its logs recovered? What is missing otherwise, in

@@ -200,14 +200,15 @@ static void check_ids(struct settings *settings)
     settings->node_id = (int32_t)broker_id;
 }
 
-/* Both parts in one process is what this program can be. */
+/* A broker part of ours has its controller in the same process; a controller may stand alone. */
 static void check_roles(struct settings *settings)
 {
     struct view roles = settings_given(settings, VIEW("process.roles"));
-    if (!roles.null &&
-        (!config_list_has(roles, VIEW("broker")) || !config_list_has(roles, VIEW("controller"))))
+    if (!roles.null && !config_list_has(roles, VIEW("controller")))
         settings_fault(settings, "process.roles",
-                       "only both parts together are served: broker,controller");
+                       "a broker without a controller is not served: controller or "
+                       "broker,controller");
+    settings->controller_only = !roles.null && !config_list_has(roles, VIEW("broker"));
     static const char *const quorums[] = {"controller.quorum.voters",
                                           "controller.quorum.bootstrap.servers"};
     for (size_t i = 0; i < ARRAY_SIZE(quorums); i++) {

@@ -29,6 +29,7 @@ struct settings {
     int32_t node_id; /* -1: not given. */
     struct node_listener listeners[NODE_LISTENERS_MAX];
     uint32_t listener_count;
+    bool controller_only;               /* process.roles=controller */
     bool loopback;                      /* `listeners` is not given. */
     const char *log_dirs[LOG_DIRS_MAX]; /* Absolute. */
     uint32_t log_dir_count;

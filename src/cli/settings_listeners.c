@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "cli/settings.h"
 #include "core/config.h"
@@ -234,6 +235,11 @@ static void check_ports(struct settings *settings, const struct endpoint *endpoi
 
 /* ---- together -------------------------------------------------------------------------------- */
 
+static bool names_an_address(const char *host)
+{
+    return host[0] != '\0' && strcmp(host, "0.0.0.0") != 0 && strcmp(host, "::") != 0;
+}
+
 static void fill(struct settings *settings,
                  struct node_listener *out,
                  const struct endpoint *endpoint)
@@ -245,10 +251,12 @@ static void fill(struct settings *settings,
                                   .protocol = (int16_t)MAX(protocol, 0),
                                   .controller = is_controller(settings, endpoint->name)};
     memcpy(out->name, endpoint->name, sizeof(out->name));
+    if (out->controller && !names_an_address(endpoint->host)) /* Brokers must find it by a name. */
+        (void)gethostname(out->advertised_host, sizeof(out->advertised_host) - 1);
     if (endpoint->host[0] == '\0') return;
     if (!resolve(endpoint->host, out->host, sizeof(out->host)))
         settings_fault(settings, "listeners", "the host %s has no address here", endpoint->host);
-    if (strcmp(endpoint->host, "0.0.0.0") != 0 && strcmp(endpoint->host, "::") != 0)
+    if (names_an_address(endpoint->host))
         memcpy(out->advertised_host, endpoint->host, sizeof(out->advertised_host));
 }
 
@@ -329,6 +337,21 @@ static void check_controllers(struct settings *settings)
                            say_bytes(item, shown, sizeof(shown)));
 }
 
+/* A controller's port stands in the record of the voters, which brokers go by. */
+static void check_controller_ports(struct settings *settings)
+{
+    for (uint32_t i = 0; i < settings->listener_count; i++) {
+        const struct node_listener *listener = &settings->listeners[i];
+        if (listener->controller && listener->port == 0 && listener->advertised_port == 0)
+            settings_fault(settings, "listeners", "%s is a controller's and needs a port",
+                           listener->name);
+        if (!listener->controller && settings->controller_only)
+            settings_fault(settings, "listeners",
+                           "%s is a broker's listener, and process.roles names no broker",
+                           listener->name);
+    }
+}
+
 static void warn_open(const struct settings *settings)
 {
     for (uint32_t i = 0; i < settings->listener_count; i++) {
@@ -355,6 +378,8 @@ void settings_listeners(struct settings *settings)
 {
     struct endpoint endpoints[NODE_LISTENERS_MAX];
     if (settings_given(settings, VIEW("listeners")).null) {
+        if (settings->controller_only)
+            settings_fault(settings, "listeners", "must name the controller's listener");
         loopback(settings);
         return;
     }
@@ -365,7 +390,8 @@ void settings_listeners(struct settings *settings)
     for (uint32_t i = 0; i < count; i++)
         fill(settings, &settings->listeners[i], &endpoints[i]);
     check_controllers(settings);
-    choose_inter_broker(settings);
+    check_controller_ports(settings);
+    if (!settings->controller_only) choose_inter_broker(settings);
     advertise(settings);
     if (!settings->wrong) warn_open(settings);
 }

@@ -174,40 +174,45 @@ static void refused(void **state)
     static const struct {
         const char *text, *said;
     } cases[] = {
-        {"num.partitions=x",                                                "s.properties:1: num.partitions = \"x\": is not a whole number"},
-        {"\nnum.partitions=0",                                              "s.properties:2: num.partitions = \"0\": must be at least 1"   },
-        {"auto.create.topics.enable=yes",                                   "is not true or false"                                         },
-        {"dohle.ack.durability=maybe",                                      "must be sync, replicated"                                     },
-        {"a=\\u12",                                                         "s.properties:1: \\u without four"                             },
-        {"node.id=1\nbroker.id=2",                                          "broker.id = \"2\": is not node.id, which is 1"                },
-        {"process.roles=broker",                                            "only both parts together"                                     },
-        {"controller.quorum.voters=1@a:1,2@b:2",                            "more than this node"                                          },
-        {"max.connections.per.ip=0",                                        "max.connections.per.ip.overrides"                             },
-        {"queued.max.request.bytes=1000",                                   "must not be less than socket.request.max.bytes"               },
-        {"log.dirs=/a,/a",                                                  "names /a twice"                                               },
-        {"listeners=",                                                      "must not be empty"                                            },
-        {"listeners=PLAINTEXT:9092",                                        "PLAINTEXT:9092 is not NAME://HOST:PORT"                       },
-        {"listeners=PLAINTEXT://:x",                                        "is not NAME://HOST:PORT"                                      },
-        {"listeners=PLAINTEXT://a b:1",                                     "is not NAME://HOST:PORT"                                      },
-        {"listeners=://:1",                                                 "is not NAME://HOST:PORT"                                      },
-        {"listeners=PLAINTEXT://:65536",                                    "is not from 0 to 65535"                                       },
-        {"listeners=PLAINTEXT://:-1",                                       "is not from 0 to 65535"                                       },
-        {"listeners=PLAINTEXT://127.0.0.1:1,plaintext://127.0.0.1:2",       "PLAINTEXT is there twice"                                     },
-        {"listeners=FOO://:1",                                              "FOO is not in listener.security.protocol.map"                 },
-        {"listeners=SSL://127.0.0.1:1",                                     "SSL asks for SSL, which is not served"                        },
+        {"num.partitions=x",                                                                 "s.properties:1: num.partitions = \"x\": is not a whole number"},
+        {"\nnum.partitions=0",                                                               "s.properties:2: num.partitions = \"0\": must be at least 1"   },
+        {"auto.create.topics.enable=yes",                                                    "is not true or false"                                         },
+        {"dohle.ack.durability=maybe",                                                       "must be sync, replicated"                                     },
+        {"a=\\u12",                                                                          "s.properties:1: \\u without four"                             },
+        {"node.id=1\nbroker.id=2",                                                           "broker.id = \"2\": is not node.id, which is 1"                },
+        {"process.roles=broker",                                                             "a broker without a controller"                                },
+        {"process.roles=controller",                                                         "must name the controller's listener"                          },
+        {"process.roles=controller\nlisteners=C://127.0.0.1:0\ncontroller.listener.names=C",
+         "C is a controller's and needs a port"                                                                                                             },
+        {"process.roles=controller\ncontroller.listener.names=C\n"
+         "listeners=C://127.0.0.1:1,PLAINTEXT://127.0.0.1:2",                       "PLAINTEXT is a broker's listener"                             },
+        {"controller.quorum.voters=1@a:1,2@b:2",                                             "more than this node"                                          },
+        {"max.connections.per.ip=0",                                                         "max.connections.per.ip.overrides"                             },
+        {"queued.max.request.bytes=1000",                                                    "must not be less than socket.request.max.bytes"               },
+        {"log.dirs=/a,/a",                                                                   "names /a twice"                                               },
+        {"listeners=",                                                                       "must not be empty"                                            },
+        {"listeners=PLAINTEXT:9092",                                                         "PLAINTEXT:9092 is not NAME://HOST:PORT"                       },
+        {"listeners=PLAINTEXT://:x",                                                         "is not NAME://HOST:PORT"                                      },
+        {"listeners=PLAINTEXT://a b:1",                                                      "is not NAME://HOST:PORT"                                      },
+        {"listeners=://:1",                                                                  "is not NAME://HOST:PORT"                                      },
+        {"listeners=PLAINTEXT://:65536",                                                     "is not from 0 to 65535"                                       },
+        {"listeners=PLAINTEXT://:-1",                                                        "is not from 0 to 65535"                                       },
+        {"listeners=PLAINTEXT://127.0.0.1:1,plaintext://127.0.0.1:2",                        "PLAINTEXT is there twice"                                     },
+        {"listeners=FOO://:1",                                                               "FOO is not in listener.security.protocol.map"                 },
+        {"listeners=SSL://127.0.0.1:1",                                                      "SSL asks for SSL, which is not served"                        },
         {"listeners=A://127.0.0.1:1\nlistener.security.protocol.map=A:X",
-         "the protocol of A is none"                                                                                                       },
+         "the protocol of A is none"                                                                                                                        },
         {"listeners=A://127.0.0.1:1,B://127.0.0.1:1\n"
-         "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT", "A and B share port 1"                                         },
+         "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT",                  "A and B share port 1"                                         },
         {"listeners=PLAINTEXT://127.0.0.1:1\ninter.broker.listener.name=X",
-         "X is not in listeners"                                                                                                           },
-        {"listeners=PLAINTEXT://127.0.0.1:1\ncontroller.listener.names=C",  "C is not in listeners"                                        },
+         "X is not in listeners"                                                                                                                            },
+        {"listeners=PLAINTEXT://127.0.0.1:1\ncontroller.listener.names=C",                   "C is not in listeners"                                        },
         {"listeners=PLAINTEXT://127.0.0.1:1\ncontroller.listener.names=PLAINTEXT\n"
-         "inter.broker.listener.name=PLAINTEXT",                   "PLAINTEXT is a controller's listener"                         },
-        {"advertised.listeners=X://a:1",                                    "X is not in listeners"                                        },
-        {"advertised.listeners=PLAINTEXT://0.0.0.0:1",                      "no address that a client can reach"                           },
-        {"advertised.listeners=PLAINTEXT://[::]:1",                         "no address that a client can reach"                           },
-        {"listeners=PLAINTEXT://no.such.host.invalid:1",                    "has no address here"                                          },
+         "inter.broker.listener.name=PLAINTEXT",                                    "PLAINTEXT is a controller's listener"                         },
+        {"advertised.listeners=X://a:1",                                                     "X is not in listeners"                                        },
+        {"advertised.listeners=PLAINTEXT://0.0.0.0:1",                                       "no address that a client can reach"                           },
+        {"advertised.listeners=PLAINTEXT://[::]:1",                                          "no address that a client can reach"                           },
+        {"listeners=PLAINTEXT://no.such.host.invalid:1",                                     "has no address here"                                          },
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         struct rig rig;
@@ -218,6 +223,26 @@ static void refused(void **state)
                      rig.said);
         rig_close(&rig);
     }
+}
+
+/* A controller alone: no listener between brokers is asked for. */
+static void controller_alone(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig);
+    assert_true(load(&rig, "process.roles=controller\nnode.id=9\ncontroller.listener.names=C\n"
+                           "listeners=C://127.0.0.1:9093"));
+    assert_true(rig.settings.controller_only);
+    assert_int_equal(rig.settings.listener_count, 1);
+    assert_true(rig.settings.listeners[0].controller);
+    assert_string_equal(rig.settings.listeners[0].advertised_host, "127.0.0.1");
+    rig_close(&rig);
+    rig_open(&rig); /* On all addresses: brokers get the host's name. */
+    assert_true(
+        load(&rig, "process.roles=controller\ncontroller.listener.names=C\nlisteners=C://:9093"));
+    assert_string_not_equal(rig.settings.listeners[0].advertised_host, "");
+    rig_close(&rig);
 }
 
 static void command_line(void **state)
@@ -240,6 +265,7 @@ int main(void)
         cmocka_unit_test(nothing_given),    cmocka_unit_test(file_of_kafka),
         cmocka_unit_test(order_of_sources), cmocka_unit_test(warned),
         cmocka_unit_test(refused),          cmocka_unit_test(command_line),
+        cmocka_unit_test(controller_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,6 +147,7 @@ static enum cli_exit open_node(struct start *start)
         .log_dir_count = settings->log_dir_count,
         .cluster_id = cli_value(start->cli, "cluster-id"),
         .listener_count = settings->listener_count,
+        .controller_only = settings->controller_only,
         .loopback = settings->loopback,
         .ack_replicated = view_is(settings_value(settings, "dohle.ack.durability"), "replicated"),
         .auto_create_topics = settings_switch(settings, "auto.create.topics.enable"),

@@ -10,40 +10,13 @@
  * is unknown (-1) until this epoch's first record is durable, and never falls. */
 #include "core/quorum.h"
 
-#include "core/quorum_voters.h"
+#include "core/quorum_internal.h"
 #include "gen/k_raft_version_record.h"
 #include "gen/leader_change_message.h"
 #include "gen/snapshot_footer_record.h"
 #include "gen/snapshot_header_record.h"
 
-#define QUORUM_EFFECTS_MAX 8u
-
 const struct uuid quorum_topic_id = {{[15] = 1}};
-
-struct quorum {
-    struct mem *mem;
-    enum quorum_role role;
-    int32_t epoch;
-    int32_t leader_id;
-    int32_t voted_id;
-    struct uuid voted_directory;
-    int64_t epoch_start; /* -1: not leading. */
-    int64_t high_watermark;
-    struct voter_set *self; /* One voter: this node, as it is now. */
-    struct list sets;       /* Of voter_set, oldest first. */
-    int16_t kraft_version;
-    bool is_voter;
-    bool voters_from_checkpoint;
-    bool persisting; /* A QUORUM_PERSIST was taken and is not durable yet. */
-    struct quorum_effect effects[QUORUM_EFFECTS_MAX];
-    uint32_t effect_count;
-};
-
-static const struct voter_set *current_set(const struct quorum *q)
-{
-    return (const struct voter_set *)(const void *)((const char *)q->sets.previous -
-                                                    offsetof(struct voter_set, link));
-}
 
 static void effect_push(struct quorum *q, struct quorum_effect effect)
 {
@@ -62,7 +35,7 @@ static void effect_persist(struct quorum *q)
 
 static bool sole_voter(const struct quorum *q)
 {
-    const struct voter_set *set = current_set(q);
+    const struct voter_set *set = quorum_set(q);
     return q->is_voter && set->count == 1 && set->voters[0].id == q->self->voters[0].id;
 }
 
@@ -109,10 +82,15 @@ struct quorum *quorum_new(struct mem *mem,
         .voters_from_checkpoint = options->voters_from_checkpoint,
     };
     list_init(&q->sets);
+    list_init(&q->observers);
+    uint8_t *cluster_id = mem_get(mem, options->cluster_id.size + 1);
+    if (cluster_id != NULL && options->cluster_id.size > 0)
+        memcpy(cluster_id, options->cluster_id.data, options->cluster_id.size);
+    q->cluster_id = view_of(cluster_id, options->cluster_id.size);
     q->self = quorum_voters_copy(mem, &options->self, 1, -1);
     struct voter_set *set = quorum_voters_copy(mem, options->voters, options->voter_count, -1);
     if (set != NULL) list_append(&q->sets, &set->link);
-    if (q->self == NULL || set == NULL) return quorum_free(q);
+    if (q->self == NULL || set == NULL || cluster_id == NULL) return quorum_free(q);
     start_from(q, stored, log);
     return q;
 }
@@ -123,6 +101,10 @@ struct quorum *quorum_free(struct quorum *quorum)
     list_foreach (link, &quorum->sets)
         quorum_voters_free(quorum->mem, container_of(link, struct voter_set, link));
     quorum_voters_free(quorum->mem, quorum->self);
+    quorum_observers_free(quorum);
+    if (quorum->cluster_id.data != NULL)
+        mem_put(quorum->mem, (void *)(uintptr_t)quorum->cluster_id.data,
+                quorum->cluster_id.size + 1);
     return mem_put(quorum->mem, quorum, sizeof(*quorum));
 }
 
@@ -234,7 +216,7 @@ static bool version_add(struct step *step, int16_t kraft_version)
 /* Is the leader's own entry in the voter set what it is now? */
 static bool own_entry_current(const struct quorum *q)
 {
-    const struct voter_set *set = current_set(q);
+    const struct voter_set *set = quorum_set(q);
     for (uint32_t i = 0; i < set->count; i++)
         if (set->voters[i].id == q->self->voters[0].id)
             return quorum_voter_equal(&set->voters[i], &q->self->voters[0]);
@@ -243,7 +225,7 @@ static bool own_entry_current(const struct quorum *q)
 
 enum step_result quorum_begin_records(const struct quorum *quorum, struct step *step)
 {
-    const struct voter_set *set = current_set(quorum);
+    const struct voter_set *set = quorum_set(quorum);
     struct leader_change_message *change = step_get(step, sizeof(*change));
     if (change == NULL) return STEP_E_MEMORY;
     wire_defaults(&wire_leader_change_message, change);
@@ -291,7 +273,7 @@ enum step_result quorum_snapshot_head(const struct quorum *quorum,
                                       struct step *step,
                                       int64_t last_contained_ms)
 {
-    const struct voter_set *set = current_set(quorum);
+    const struct voter_set *set = quorum_set(quorum);
     return snapshot_head(step, last_contained_ms, quorum->kraft_version, set->voters, set->count);
 }
 
@@ -387,7 +369,7 @@ int16_t quorum_kraft_version(const struct quorum *quorum)
 
 const struct quorum_voter *quorum_voters(const struct quorum *quorum, uint32_t *count)
 {
-    const struct voter_set *set = current_set(quorum);
+    const struct voter_set *set = quorum_set(quorum);
     *count = set->count;
     return set->voters;
 }

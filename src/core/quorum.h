@@ -1,7 +1,7 @@
 /* quorum.h - who leads the metadata log, and how far it is committed: KRaft's state machine.
  *
  * Shaped for N voters, run with one: a node that is the only voter passes from any state to leader
- * without waiting. What other nodes may ask of it (Vote, Fetch of the log) is not here yet. The
+ * without waiting. What other nodes may ask of it (Vote, Fetch of the log) is quorum_answer.h. The
  * controller (cluster.h) learns leadership and the committed offset from here and nowhere else.
  *
  *               higher epoch seen, from any state
