@@ -21,17 +21,18 @@ void page_html_head(struct out *out, const char *title, bool alone)
         out_view(out, assets[0].bytes);
         out_text(out, "</style>\n</head>\n<body>\n");
     } else {
-        out_text(out,
-                 "<link rel=\"stylesheet\" href=\"wire.css\">\n"
-                 "<script>try{document.documentElement.dataset.theme="
-                 "localStorage.getItem('theme')||''}catch(e){}</script>\n"
-                 "</head>\n<body>\n<header class=\"top\"><a class=\"home\" href=\"index.html\">"
-                 "All Kafka APIs</a><label class=\"search\"><span>Search</span><input id=\"q\" "
-                 "type=\"search\" placeholder=\"API, field, key &hellip;\" autocomplete=\"off\" "
-                 "spellcheck=\"false\" aria-controls=\"hits\"><kbd>/</kbd></label>"
-                 "<button id=\"theme\" type=\"button\" title=\"Light or dark\">"
-                 "<span aria-hidden=\"true\">&#9680;</span><span class=\"hide\">Light or dark"
-                 "</span></button></header>\n<div id=\"hits\" hidden></div>\n");
+        out_text(
+            out,
+            "<link rel=\"stylesheet\" href=\"wire.css\">\n"
+            "<script>try{document.documentElement.dataset.theme="
+            "localStorage.getItem('theme')||''}catch(e){}</script>\n"
+            "</head>\n<body>\n<header class=\"top\"><a class=\"home\" href=\"index.html\">"
+            "All Kafka APIs</a><label class=\"search\"><span>Search</span><input id=\"q\" "
+            "type=\"search\" placeholder=\"API, field, record, error &hellip;\" autocomplete=\"off\" "
+            "spellcheck=\"false\" aria-controls=\"hits\"><kbd>/</kbd></label>"
+            "<button id=\"theme\" type=\"button\" title=\"Light or dark\">"
+            "<span aria-hidden=\"true\">&#9680;</span><span class=\"hide\">Light or dark"
+            "</span></button></header>\n<div id=\"hits\" hidden></div>\n");
     }
 }
 
@@ -175,7 +176,7 @@ void page_html_errors(struct out *out)
              "retriable, often after it has asked for fresh metadata.</p>\n"
              "<div class=\"scroll\"><table class=\"apis\"><thead><tr><th scope=\"col\">code</th>"
              "<th scope=\"col\">name</th><th scope=\"col\">what it means</th>"
-             "<th scope=\"col\">retriable</th></tr></thead>\n<tbody>\n");
+             "<th scope=\"col\">try again</th></tr></thead>\n<tbody>\n");
     for (uint32_t i = 0; i < kafka_error_count; i++) {
         const struct kafka_error_row *row = &kafka_errors[i];
         out_format(out,
@@ -183,7 +184,7 @@ void page_html_errors(struct out *out)
                    "</th><td class=\"about\">",
                    row->name, row->code, row->name, row->name);
         out_html(out, view_of_string(row->message));
-        out_format(out, "</td><td>%s</td></tr>\n", row->retriable ? "yes" : "no");
+        out_format(out, "</td><td>%s</td></tr>\n", row->retriable ? "retriable" : "not retriable");
     }
     out_text(out, "</tbody></table></div>\n</main>\n");
     page_html_foot(out, false);
