@@ -142,8 +142,9 @@ enum cli_exit client_open(struct cli *cli,
     long long timeout_s = CLIENT_TIMEOUT_S;
     char error[512];
 
-    memset(out, 0, sizeof(*out));
     out->cli = cli;
+    out->handle = NULL;
+    out->reason[0] = '\0';
     enum cli_exit code = cli_integer(cli, "timeout", (struct cli_range){1, 3600}, &timeout_s);
     if (code != CLI_OK) return code;
     out->timeout_ms = (int)timeout_s * 1000;
@@ -161,6 +162,7 @@ enum cli_exit client_open(struct cli *cli,
     out->rd.conf_set_opaque(conf, out);
     out->rd.conf_set_log_cb(conf, on_log);
     out->rd.conf_set_error_cb(conf, on_error);
+    if (out->on_delivery != NULL) out->rd.conf_set_dr_msg_cb(conf, out->on_delivery);
     out->handle = out->rd.new(type, conf, error, sizeof(error));
     if (out->handle != NULL) return CLI_OK;
     out->rd.conf_destroy(conf);

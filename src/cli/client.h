@@ -126,12 +126,14 @@ struct client {
     rd_kafka_t *handle; /* NULL: not open. */
     int timeout_ms;
     const char *bootstrap;
+    /* Set before client_open by who wants to hear of each record; its opaque is the client. */
+    void (*on_delivery)(rd_kafka_t *handle, const rd_kafka_message_t *message, void *opaque);
     char reason[512]; /* The last thing that the library said about a connection. */
 };
 
 /* Load the library and make a client of this type from the command's options; `settings` are pairs
  * of name and value that come before the user's, ended by NULL; may be NULL. `out` must stay where
- * it is until client_close. CLI_OK, or it was said. */
+ * it is until client_close, and be zero but for `on_delivery`. CLI_OK, or it was said. */
 MUST_USE enum cli_exit client_open(struct cli *cli,
                                    rd_kafka_type_t type,
                                    const char *const *settings,

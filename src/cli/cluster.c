@@ -76,7 +76,7 @@ static void as_json(struct client *client, const struct rd_kafka_metadata *metad
 
 static int run(struct cli *cli)
 {
-    struct client client;
+    struct client client = {0};
     enum cli_exit code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
     int result = (int)code;
     if (code == CLI_OK) {

@@ -5,9 +5,11 @@
 extern const struct cli_command command_cluster_describe;
 extern const struct cli_command command_config_explain;
 extern const struct cli_command command_config_list;
+extern const struct cli_command command_consume;
 extern const struct cli_command command_doctor;
 extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
+extern const struct cli_command command_produce;
 extern const struct cli_command command_ready;
 extern const struct cli_command command_start;
 extern const struct cli_command command_completions;
@@ -25,17 +27,12 @@ extern const struct cli_command command_wire_show;
 extern const struct cli_command command_wire_site;
 
 const struct cli_command *const cli_commands[] = {
-    &command_start,          &command_ready,
-    &command_config_list,    &command_config_explain,
-    &command_topic_create,   &command_topic_list,
-    &command_topic_describe, &command_topic_alter,
-    &command_topic_delete,   &command_cluster_describe,
-    &command_log_check,      &command_log_dump,
-    &command_wire_list,      &command_wire_show,
-    &command_wire_page,      &command_wire_decode,
-    &command_wire_encode,    &command_wire_diff,
-    &command_wire_site,      &command_doctor,
-    &command_completions,
+    &command_start,          &command_ready,       &command_config_list,  &command_config_explain,
+    &command_produce,        &command_consume,     &command_topic_create, &command_topic_list,
+    &command_topic_describe, &command_topic_alter, &command_topic_delete, &command_cluster_describe,
+    &command_log_check,      &command_log_dump,    &command_wire_list,    &command_wire_show,
+    &command_wire_page,      &command_wire_decode, &command_wire_encode,  &command_wire_diff,
+    &command_wire_site,      &command_doctor,      &command_completions,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 

@@ -129,7 +129,7 @@ static int create_all(struct client *client, const long long sizes[2])
 static int run_create(struct cli *cli)
 {
     long long sizes[2] = {-1, -1}; /* Partitions, replicas; -1: the broker's default. */
-    struct client client;
+    struct client client = {0};
     enum cli_exit code = cli_integer(cli, "partitions", (struct cli_range){1, 100000}, &sizes[0]);
     if (code == CLI_OK)
         code = cli_integer(cli, "replication-factor", (struct cli_range){1, 1000}, &sizes[1]);
@@ -171,7 +171,7 @@ static int delete_all(struct client *client)
 /* All that are named must be there, before the first is deleted. */
 static int run_delete(struct cli *cli)
 {
-    struct client client;
+    struct client client = {0};
     enum cli_exit code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
     int result = (int)code;
     if (code == CLI_OK) {
@@ -302,7 +302,7 @@ static int alter_settings(struct client *client, const char *name)
 
 static int run_alter(struct cli *cli)
 {
-    struct client client;
+    struct client client = {0};
     long long partitions = 0;
     bool settings = cli_has(cli, "config") || cli_has(cli, "unset");
     enum cli_exit code = cli_integer(cli, "partitions", (struct cli_range){1, 100000}, &partitions);

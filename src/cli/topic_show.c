@@ -108,7 +108,7 @@ static int list_all(struct client *client, const struct rd_kafka_metadata *metad
 
 static int run_list(struct cli *cli)
 {
-    struct client client;
+    struct client client = {0};
     enum cli_exit code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
     int result = (int)code;
     if (code == CLI_OK) {
@@ -247,7 +247,7 @@ static void describe(struct client *client, const rd_kafka_metadata_topic_t *top
 
 static int run_describe(struct cli *cli)
 {
-    struct client client;
+    struct client client = {0};
     enum cli_exit code = client_open(cli, RD_KAFKA_CONSUMER, NULL, &client);
     int result = (int)code;
     if (code == CLI_OK) {

@@ -47,3 +47,7 @@ MUST_USE void *json_read(struct view text,
                          int16_t version,
                          struct arena *arena,
                          struct json_fault *fault);
+
+/* Bytes of base64 of either alphabet, padded or not; how many, or -1 if it is not base64. `out` has
+ * room for three bytes for each four digits begun. */
+MUST_USE int64_t json_base64(const char *text, size_t size, uint8_t *out);

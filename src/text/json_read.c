@@ -98,9 +98,7 @@ static int base64_digit(char c)
     return -1;
 }
 
-/* Bytes of base64 of either alphabet, padded or not; how many, or -1 if it is not base64. `out` has
- * room for three bytes for each four digits begun. */
-static int64_t base64_bytes(const char *text, size_t size, uint8_t *out)
+int64_t json_base64(const char *text, size_t size, uint8_t *out)
 {
     uint32_t bits = 0, bit_count = 0;
     int64_t count = 0;
@@ -126,7 +124,7 @@ static bool read_uuid(struct json_reader *r, json_object *json, void *slot, cons
     bool is_text = json_object_is_type(json, json_type_string);
     size_t size = is_text ? (size_t)json_object_get_string_len(json) : 0;
 
-    if (size != 22 || base64_bytes(json_object_get_string(json), size, bytes) != 16)
+    if (size != 22 || json_base64(json_object_get_string(json), size, bytes) != 16)
         return fail(r, path, "is no UUID of 22 characters of base64");
     memcpy(slot, bytes, sizeof(struct uuid));
     return true;
@@ -155,7 +153,7 @@ static bool read_bytes(struct json_reader *r,
         *out = view_of(bytes, (uint32_t)size);
         return true;
     }
-    int64_t count = base64_bytes(text, size, bytes);
+    int64_t count = json_base64(text, size, bytes);
     if (count < 0) return fail(r, path, "is no base64");
     *out = view_of(bytes, (uint32_t)count);
     return true;

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import time
 
 from dohle import DOHLE
 
@@ -85,6 +86,130 @@ def test_settings():
                           stdout=subprocess.PIPE, env={**os.environ, "DOHLE_BOOTSTRAP": BROKER["address"]})
     os.close(read)
     assert done.returncode == 0 and done.stdout.startswith(b"cluster "), done
+
+
+# ---- records ----------------------------------------------------------------------------------
+
+def values(topic, *more):
+    return dohle("consume", topic, *more).splitlines()
+
+
+def test_lines_there_and_back():
+    dohle("topic", "create", "r-lines", "--partitions", "1")
+    said = dohle("produce", "r-lines", data=b"one\ntwo\n\nfour")
+    assert said.startswith("4 records, 10 bytes, in "), said
+    assert values("r-lines") == ["one", "two", "", "four"]
+    assert values("r-lines", "--from", "1", "--count", "2") == ["two", ""]
+    assert values("r-lines", "--tail", "1") == values("r-lines", "--from", "-1") == ["four"]
+    assert values("r-lines", "--from", "end") == values("r-lines", "--from", "99") == []
+    assert values("r-lines", "--print", "%t/%p/%o:%v;%V\\n")[:2] == ["r-lines/0/0:one;3", "r-lines/0/1:two;3"]
+    assert values("r-lines", "--format", "hex")[0] == b"one".hex()
+    assert dohle("produce", "r-lines", "--json", data=b"").startswith('{"topic":"r-lines","records":0,"failed":0,')
+
+
+def test_many_records():
+    dohle("topic", "create", "r-many", "--partitions", "3")
+    wanted = [f"record {i}" for i in range(100000)]
+    dohle("produce", "r-many", "--compression", "lz4", data="\n".join(wanted).encode())
+    assert sorted(values("r-many")) == sorted(wanted)
+    by_partition = [values("r-many", "--partition", str(p)) for p in range(3)]
+    assert sum(map(len, by_partition)) == 100000, list(map(len, by_partition))
+
+
+def test_keys_and_headers():
+    dohle("topic", "create", "r-keys", "--partitions", "1")
+    dohle("produce", "r-keys", "-K", ":", "-H", "a=1", "-H", "b=", data=b"de:Dohle\nplain\n")
+    dohle("produce", "r-keys", "-K", ":", "-Z", "-k", "mine", data=b"gone:\nalone\n")
+    found = [(r["key"], r["value"], r.get("headers")) for r in lines(dohle("consume", "r-keys", "--json"))]
+    headers = [{"name": "a", "value": "1"}, {"name": "b", "value": ""}]
+    assert found == [("de", "Dohle", headers), (None, "plain", headers), ("gone", None, None), ("mine", "alone", None)], found
+    full = values("r-keys", "--format", "full")
+    assert full[0].startswith("r-keys-0@0  20") and full[0].endswith('Z  "de" = "Dohle"  a="1"  b=""'), full
+
+
+def test_keys_go_where_kafkas_producer_puts_them():
+    dohle("topic", "create", "r-murmur", "--partitions", "8")
+    dohle("produce", "r-murmur", "-K", ":", data=b"21:a\nfoobar:b\n")
+    found = {r["key"]: r["partition"] for r in lines(dohle("consume", "r-murmur", "--json"))}
+    # murmur2("21") = -973932308, murmur2("foobar") = -790332482, each without its sign modulo 8.
+    assert found == {"21": (-973932308 & 0x7fffffff) % 8, "foobar": (-790332482 & 0x7fffffff) % 8}, found
+
+
+def test_json_is_copied_as_it_is():
+    dohle("topic", "create", "r-json", "r-copy", "--partitions", "2")
+    dohle("produce", "r-json", "--format", "json", data=b"""
+{"key":"k","value":{"a":[1,2]},"headers":[{"name":"h","value":"1"},{"name":"n","value":null}],"timestamp":1234567890123,"partition":1}
+{"valueBase64":"AP/+","keyBase64":"gA==","partition":0}
+{"value":null,"key":"\u00e4","partition":0}
+""")
+    wanted = dohle("consume", "r-json", "--json")
+    dohle("produce", "r-copy", "--format", "json", data=wanted.encode())
+    copied = dohle("consume", "r-copy", "--json")
+    assert sorted(lines(copied.replace("r-copy", "r-json")), key=str) == sorted(lines(wanted), key=str)
+    by_key = {r.get("key"): r for r in lines(wanted)}
+    assert by_key["k"]["value"] == '{"a":[1,2]}' and by_key["k"]["timestamp"] == 1234567890123, by_key
+    dohle("produce", "r-copy", "--format", "json", data=b'{"value":1}\nnope\n', code=1)
+    assert "line 2: is no JSON object" in dohle.errors, dohle.errors
+
+
+def test_from_a_time():
+    dohle("topic", "create", "r-time", "--partitions", "1")
+    records = "".join(f'{{"value":"{i}","timestamp":{1700000000000 + i * 60000}}}\n' for i in range(10))
+    dohle("produce", "r-time", "--format", "json", data=records.encode())
+    assert values("r-time", "--from", "@1700000420000") == ["7", "8", "9"]
+    assert values("r-time", "--from", "@2023-11-14T22:20:20Z") == ["7", "8", "9"]
+    assert values("r-time", "--from", "@-1h") == []
+    dohle("consume", "r-time", "--from", "soon", code=2)
+    assert '--from does not know "soon"' in dohle.errors, dohle.errors
+
+
+def test_whole_file():
+    dohle("topic", "create", "r-whole", "--partitions", "1")
+    dohle("produce", "r-whole", "--format", "whole", data=bytes(range(256)) * 100)
+    assert values("r-whole", "--format", "hex") == [(bytes(range(256)) * 100).hex()]
+
+
+def test_follow():
+    dohle("topic", "create", "r-follow", "--partitions", "2")
+    command = [DOHLE, "consume", "r-follow", "--follow", "--count", "3", "-b", BROKER["address"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as reader:
+        try:
+            for word in b"one\n", b"two\n", b"three\n":
+                dohle("produce", "r-follow", data=word)
+                assert reader.stdout.readline() == word
+            assert reader.wait(timeout=20) == 0
+        finally:
+            reader.kill()
+
+
+def test_progress_is_told_on_a_terminal():
+    dohle("topic", "create", "r-slow")
+    ours, theirs = os.openpty()
+    command = [DOHLE, "produce", "r-slow", "-b", BROKER["address"]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=theirs) as writer:
+        for _ in range(10):
+            writer.stdin.write(b"x\n" * 64)
+            writer.stdin.flush()
+            time.sleep(0.1)
+        writer.stdin.close()
+        assert writer.wait(timeout=20) == 0
+    os.close(theirs)
+    told = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert " records, " in told and "bytes/s" in told and told.endswith("\r\x1b[K"), repr(told)
+
+
+def test_record_errors():
+    dohle("produce", "r-none", data=b"x\n", code=1)
+    assert 'there is no topic "r-none"' in dohle.errors, dohle.errors
+    dohle("produce", "r-made", "--create", data=b"x\n")
+    dohle("consume", "r-made", "--partition", "x", code=2)
+    dohle("consume", "r-made", "--partition", "99", code=1)
+    assert '"r-made" has partitions 0 to 0' in dohle.errors, dohle.errors
+    dohle("consume", "r-made", "--print", "%q", code=2)
+    dohle("topic", "create", "r-small", "--config", "max.message.bytes=1000")
+    dohle("produce", "r-small", "--format", "whole", data=b"x" * 5000, code=1)
+    assert "1 record was not written" in dohle.errors and "MESSAGE_TOO_LARGE" in dohle.errors, dohle.errors
 
 
 ALL = [test for name, test in list(globals().items()) if name.startswith("test_")]
