@@ -38,6 +38,13 @@ static void *counted_get(struct mem *mem, size_t size_bytes)
     return counted->below.get(&counted->below, size_bytes);
 }
 
+static void *counted_take(struct mem *mem, size_t size_bytes)
+{
+    struct counted *counted = (struct counted *)mem;
+    counted->gets++;
+    return counted->below.take(&counted->below, size_bytes);
+}
+
 static void counted_put(struct mem *mem, void *block, size_t size_bytes)
 {
     struct counted *counted = (struct counted *)mem;
@@ -160,7 +167,7 @@ int main(int argc, char **argv)
 
     memory_init(&cost.server.below, 0);
     memory_init(&cost.mem, 0);
-    cost.server.mem = (struct mem){.get = counted_get, .put = counted_put};
+    cost.server.mem = (struct mem){.get = counted_get, .take = counted_take, .put = counted_put};
     open_node(&cost, argv[1], strcmp(argv[2], "replicated") == 0);
     cases[chosen].prepare(&cost);
     for (uint64_t i = 0; i < 64; i++) /* Buffers find their size. */

@@ -24,7 +24,7 @@ static bool arena_grow(struct arena *arena, size_t size_bytes)
         2 * arena->first->size_bytes <= ARENA_KEEP_BYTES)
         want = 2 * arena->first->size_bytes;
 
-    struct arena_chunk *chunk = mem_get(arena->mem, want);
+    struct arena_chunk *chunk = mem_take(arena->mem, want);
     if (chunk == NULL) return false;
     chunk->next = arena->first;
     chunk->size_bytes = want;

@@ -15,10 +15,10 @@ struct buf {
     uint8_t data[] __attribute__((aligned(16)));
 };
 
-/* A zeroed buffer of `size_bytes` with one reference, the caller's. NULL: no memory. */
+/* A buffer of `size_bytes`, not zeroed, with one reference, the caller's. NULL: no memory. */
 MUST_USE static inline struct buf *buf_new(struct mem *mem, uint32_t size_bytes)
 {
-    struct buf *buf = mem_get(mem, sizeof(*buf) + size_bytes);
+    struct buf *buf = mem_take(mem, sizeof(*buf) + size_bytes);
     if (buf == NULL) return NULL;
     buf->mem = mem;
     buf->references = 1;

@@ -12,6 +12,8 @@
 
 struct mem {
     void *(*get)(struct mem *mem, size_t size_bytes); /* Zeroed and 16-aligned, or NULL. */
+    /* As get, but the bytes are whatever they were; NULL: get does for both. */
+    void *(*take)(struct mem *mem, size_t size_bytes);
     void (*put)(struct mem *mem, void *block, size_t size_bytes);
     uint64_t used_bytes;  /* What is out now: read it by mem_used(). */
     uint64_t limit_bytes; /* An allocation that would pass this fails. 0: no limit. */
@@ -30,6 +32,17 @@ MUST_USE static inline void *mem_get(struct mem *mem, size_t size_bytes)
     if (mem->limit_bytes != 0 && mem_used(mem) + size_bytes > mem->limit_bytes) return NULL;
     void *block = mem->get(mem, size_bytes);
     if (block != NULL) (void)__atomic_fetch_add(&mem->used_bytes, size_bytes, __ATOMIC_RELAXED);
+    return block;
+}
+
+/* As mem_get but not zeroed: for who writes every byte that is read later. */
+MUST_USE static inline void *mem_take(struct mem *mem, size_t size_bytes)
+{
+    if (mem->take == NULL) return mem_get(mem, size_bytes);
+    assert(size_bytes > 0);
+    if (mem->limit_bytes != 0 && mem->used_bytes + size_bytes > mem->limit_bytes) return NULL;
+    void *block = mem->take(mem, size_bytes);
+    if (block != NULL) mem->used_bytes += size_bytes;
     return block;
 }
 

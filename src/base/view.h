@@ -56,9 +56,13 @@ static inline int view_compare(struct view a, struct view b)
     return (a.size > b.size) - (a.size < b.size);
 }
 
+/* Is it this text? NULL is the null view. Ends at the first byte that differs. */
 static inline bool view_is(struct view a, const char *text)
 {
-    return view_equal(a, view_of_string(text));
+    if (a.null || text == NULL) return a.null && text == NULL;
+    for (uint32_t i = 0; i < a.size; i++)
+        if (text[i] == '\0' || (uint8_t)text[i] != a.data[i]) return false;
+    return text[a.size] == '\0';
 }
 
 static inline bool uuid_equal(struct uuid a, struct uuid b)

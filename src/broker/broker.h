@@ -19,6 +19,14 @@ struct controller;
 struct coordinator;
 struct lifecycle;
 
+/* A broker setting that is asked for in every turn or request: looked up anew only when settings
+ * have changed. Begins as {.name = "..."}. */
+struct setting_number {
+    const char *name;
+    uint32_t seen; /* The node's config_changes then. */
+    int64_t value;
+};
+
 struct node {
     struct node_options options;
     struct io *io;
@@ -34,6 +42,7 @@ struct node {
     struct coordinator *coordinator;
     struct replicas replicas;
     struct fetch_sessions sessions;
+    struct setting_number fetch_max_bytes;
     char cluster_id[LOG_CLUSTER_ID_MAX];
     struct listener *listeners[NODE_LISTENERS_MAX];
     int64_t broker_epoch;     /* Of our registration; -1: none yet. */
@@ -44,7 +53,8 @@ struct node {
     struct list produces_busy; /* Parts of Produce requests whose log directory is at its cap. */
     struct list creating;      /* Topics being created on behalf of Metadata requests. */
     bool producer_ids_asked;
-    int64_t next_ms; /* When the logs or the controller want to be called next. */
+    uint32_t config_changes; /* Of settings at run time, counted from 1. */
+    int64_t next_ms;         /* When the logs or the controller want to be called next. */
     _Atomic bool stopping;
 };
 
@@ -111,6 +121,9 @@ int64_t topic_setting_number(const struct node *node, struct view topic, const c
 /* A broker setting: its dynamic override, the file, Kafka's default. */
 struct view broker_setting(const struct node *node, struct view name);
 int64_t broker_setting_number(const struct node *node, const char *name);
+
+/* The value of a setting as it is now. O(1) while nothing changes. */
+int64_t broker_setting_kept(const struct node *node, struct setting_number *setting);
 
 /* All that a log needs of its topic's settings. */
 void topic_log_config(const struct node *node, struct view topic, struct log_config *out);

@@ -602,6 +602,8 @@ int controller_open(struct node *node)
     if (c == NULL) return -ENOMEM;
     c->node = node;
     c->snapshot_ms = io_now_ms(node->io);
+    c->snapshot_bytes_max.name = "metadata.log.max.record.bytes.between.snapshots";
+    c->snapshot_interval_ms.name = "metadata.log.max.snapshot.interval.ms";
     node->controller = c;
     list_init(&c->queue);
     list_init(&c->waits);

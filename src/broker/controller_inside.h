@@ -40,6 +40,8 @@ struct controller {
     struct metadata_checkpoint newest; /* one at the latest. `end` 0: none. */
     int64_t snapshot_ms;               /* When it was made, or this node began. */
     uint64_t snapshot_bytes;           /* Of records since. */
+    struct setting_number snapshot_bytes_max;
+    struct setting_number snapshot_interval_ms;
 };
 
 /* What the quorum is told in a call. */

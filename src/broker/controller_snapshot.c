@@ -126,16 +126,15 @@ void controller_trim(struct controller *c)
             (long long)c->oldest.end, result);
 }
 
-static bool snapshot_is_due(const struct controller *c)
+static bool snapshot_is_due(struct controller *c)
 {
     const struct node *node = c->node;
     if (c->snapshot != NULL || c->failed != NULL || node->image_offset <= c->newest.end)
         return false;
     if (image_transaction(node->image) >= 0 || c->snapshot_bytes == 0) return false;
     int64_t age_ms = io_now_ms(node->io) - c->snapshot_ms;
-    return c->snapshot_bytes >= (uint64_t)broker_setting_number(
-                                    node, "metadata.log.max.record.bytes.between.snapshots") ||
-           age_ms >= broker_setting_number(node, "metadata.log.max.snapshot.interval.ms");
+    return c->snapshot_bytes >= (uint64_t)broker_setting_kept(node, &c->snapshot_bytes_max) ||
+           age_ms >= broker_setting_kept(node, &c->snapshot_interval_ms);
 }
 
 int64_t controller_snapshot_turn(struct controller *c)
@@ -143,8 +142,7 @@ int64_t controller_snapshot_turn(struct controller *c)
     struct node *node = c->node;
     if (!snapshot_is_due(c)) {
         bool counting = c->snapshot == NULL && c->snapshot_bytes > 0 && c->failed == NULL;
-        return counting ? c->snapshot_ms +
-                              broker_setting_number(node, "metadata.log.max.snapshot.interval.ms")
+        return counting ? c->snapshot_ms + broker_setting_kept(node, &c->snapshot_interval_ms)
                         : INT64_MAX;
     }
     struct controller_snapshot *snapshot = mem_get(node->mem, sizeof(*snapshot));

@@ -80,10 +80,8 @@ static int16_t fetch_follower(struct fetch *fetch, struct fetch_item *item)
         .log_start = item->wanted.log_start_offset,
         .now_ms = io_now_ms(fetch->node->io),
     };
-    int32_t min_insync =
-        (int32_t)topic_setting_number(fetch->node, log_topic(log), "min.insync.replicas");
     enum partition_fetched result =
-        partition_fetched(item->replica->state, &told, &ends, min_insync);
+        partition_fetched(item->replica->state, &told, &ends, replica_min_insync(item->replica));
     if (result == PARTITION_E_REPLICA)
         return fetch->request->version >= 9 ? KAFKA_UNKNOWN_LEADER_EPOCH
                                             : KAFKA_NOT_LEADER_OR_FOLLOWER;
@@ -400,7 +398,7 @@ void fetch_init(struct fetch *fetch, struct request *request)
     fetch->read_committed = in->isolation_level == 1;
     fetch->replica_id = request->version >= 15 ? in->replica_state.replica_id : in->replica_id;
     fetch->replica_epoch = request->version >= 15 ? in->replica_state.replica_epoch : -1;
-    int64_t broker_max = broker_setting_number(fetch->node, "fetch.max.bytes");
+    int64_t broker_max = broker_setting_kept(fetch->node, &fetch->node->fetch_max_bytes);
     int64_t max = request->version >= 3 ? MAX(in->max_bytes, 0) : INT32_MAX;
     fetch->max_bytes = (uint32_t)MIN(max, broker_max);
     fetch->min_bytes = (uint32_t)MIN((int64_t)MAX(in->min_bytes, 0), (int64_t)fetch->max_bytes);

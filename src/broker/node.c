@@ -141,6 +141,7 @@ static void node_image_changed(struct image_watch *watch, const struct image_cha
     replicas_follow(node, change);
     if (node->coordinator != NULL) coordinator_follow(node, change);
     if (change->kind != IMAGE_CONFIGS) return;
+    node->config_changes++;
     const struct image_configs *configs =
         (const struct image_configs *)(change->now != NULL ? change->now : change->before);
     if (configs->type == IMAGE_RESOURCE_TOPIC)
@@ -354,6 +355,8 @@ int node_open(const struct node_options *options, struct node **out)
     node->say = options->say;
     node->broker_epoch = -1;
     node->next_ms = INT64_MAX;
+    node->config_changes = 1;
+    node->fetch_max_bytes.name = "fetch.max.bytes";
     list_init(&node->producer_id_waits);
     list_init(&node->fetches_due);
     list_init(&node->produces_busy);

@@ -81,9 +81,7 @@ static int16_t produce_check(struct node *node,
     error = replica_leader(node, topic, partition, -1, &part->replica);
     if (error != KAFKA_NONE) return error;
     if (part->replica->began && part->produce->acks == -1 &&
-        !partition_enough_in_sync(
-            part->replica->state,
-            (int32_t)topic_setting_number(node, topic->name, "min.insync.replicas")))
+        !partition_enough_in_sync(part->replica->state, replica_min_insync(part->replica)))
         return KAFKA_NOT_ENOUGH_REPLICAS;
     return KAFKA_NONE;
 }

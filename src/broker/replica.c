@@ -43,10 +43,16 @@ static void replica_wake(struct replica *replica, int events)
     }
 }
 
-static int32_t replica_min_insync(const struct replica *replica)
+int32_t replica_min_insync(struct replica *replica)
 {
-    return (int32_t)topic_setting_number(replica->node, log_topic(replica->log),
-                                         "min.insync.replicas");
+    const struct node *node = replica->node;
+    assert(replica->log != NULL);
+    if (replica->min_insync_seen != node->config_changes) {
+        replica->min_insync =
+            (int32_t)topic_setting_number(node, log_topic(replica->log), "min.insync.replicas");
+        replica->min_insync_seen = node->config_changes;
+    }
+    return replica->min_insync;
 }
 
 void replica_moved(struct replica *replica, int events)

@@ -36,8 +36,10 @@ struct replica {
     struct partition *state;
     struct log_watch watch;
     struct list waits;
-    struct list link; /* In the order of their making. */
-    bool began;       /* The log knows the leader epoch. */
+    struct list link;         /* In the order of their making. */
+    bool began;               /* The log knows the leader epoch. */
+    int32_t min_insync;       /* min.insync.replicas, looked up when the node's */
+    uint32_t min_insync_seen; /* config_changes was this. */
 };
 
 struct replicas {
@@ -68,6 +70,9 @@ MUST_USE int replica_open(struct replica *replica);
 
 /* The error code of a log's failure (what is no outcome of its own in the caller). */
 int16_t replica_error(int log_result);
+
+/* The topic's min.insync.replicas. O(1) while no setting changes. The replica has a log. */
+int32_t replica_min_insync(struct replica *replica);
 
 /* Wait on the replica; be told by `wake`. The wait must not be on a list. */
 void replica_wait_on(struct replica *replica, struct replica_wait *wait);

@@ -61,6 +61,16 @@ int64_t broker_setting_number(const struct node *node, const char *name)
     return cluster_config_number(&value);
 }
 
+int64_t broker_setting_kept(const struct node *node, struct setting_number *setting)
+{
+    assert(node->config_changes > 0);
+    if (setting->seen != node->config_changes) {
+        setting->value = broker_setting_number(node, setting->name);
+        setting->seen = node->config_changes;
+    }
+    return setting->value;
+}
+
 static int16_t compression_of(struct view name)
 {
     static const char *const codecs[] = {"uncompressed", "gzip", "snappy", "lz4", "zstd"};

@@ -24,9 +24,9 @@ static uint8_t *chunk_start(struct output_piece *piece)
 static struct output_piece *chunk_new(struct connection *connection, uint32_t size_bytes)
 {
     uint32_t room = MAX(size_bytes, NET_CHUNK_BYTES);
-    struct output_piece *piece = mem_get(connection->shard->mem, sizeof(*piece) + room);
+    struct output_piece *piece = mem_take(connection->shard->mem, sizeof(*piece) + room);
     if (piece == NULL) return NULL;
-    piece->room_bytes = room;
+    *piece = (struct output_piece){.room_bytes = room};
     piece->bytes = chunk_start(piece);
     list_append(&connection->output, &piece->link);
     return piece;

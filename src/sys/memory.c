@@ -1,4 +1,5 @@
-/* memory.c - calloc and free; counting is in base/mem.h. malloc's blocks are 16-aligned here. */
+/* memory.c - calloc, malloc and free; counting is in base/mem.h. malloc's blocks are 16-aligned
+ * here. */
 #include "sys/memory.h"
 
 #include <stdlib.h>
@@ -7,6 +8,12 @@ static void *memory_get(struct mem *mem, size_t size_bytes)
 {
     (void)mem;
     return calloc(1, size_bytes);
+}
+
+static void *memory_take(struct mem *mem, size_t size_bytes)
+{
+    (void)mem;
+    return malloc(size_bytes);
 }
 
 static void memory_put(struct mem *mem, void *block, size_t size_bytes)
@@ -18,5 +25,6 @@ static void memory_put(struct mem *mem, void *block, size_t size_bytes)
 
 void memory_init(struct mem *mem, uint64_t limit_bytes)
 {
-    *mem = (struct mem){.get = memory_get, .put = memory_put, .limit_bytes = limit_bytes};
+    *mem = (struct mem){
+        .get = memory_get, .take = memory_take, .put = memory_put, .limit_bytes = limit_bytes};
 }
