@@ -46,7 +46,7 @@ CFLAGS  += $(CSTD) $(WARN) $(OPT) $(SANFLAGS)
 # is left out.
 LDFLAGS += $(SANFLAGS) -static-libgcc -Wl,-z,pack-relative-relocs -Wl,--gc-sections
 
-FOLDERS  = base wire core record text sys io log net broker console
+FOLDERS  = base wire core record text sys io log net broker console check
 SCHEMAS  = $(wildcard schema/messages/*.json)
 SOURCES  = $(filter-out %_test.c,$(foreach f,$(FOLDERS),$(wildcard src/$(f)/*.c)))
 CLI      = $(filter-out %_test.c,$(wildcard src/cli/*.c))

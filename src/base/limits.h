@@ -176,6 +176,10 @@
 /* Lines of one object tree: more than anybody reads; 80 bytes each. */
 #define TEXT_NODES_MAX (4u * 1024u * 1024u)
 
+/* Rows of a check that run at once, a thread each: all of them, so that a suite takes as long as
+ * its longest row; 40 KiB of memory each in use. */
+#define CHECK_AT_ONCE_MAX 256u
+
 _Static_assert(ARENA_KEEP_BYTES >= ARENA_CHUNK_BYTES, "a reset must be able to keep a chunk");
 _Static_assert(RECORD_BYTES_MAX <= RECORD_INFLATED_MAX, "a record is part of its batch");
 _Static_assert(COMPRESS_WORK_MAX > (1u << COMPRESS_ZSTD_WINDOW_LOG_MAX) &&

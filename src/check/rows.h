@@ -1,0 +1,10 @@
+/* rows.h - the tables of rows, one file each, with the chapter of the rules that they stand for. */
+#pragma once
+
+#include "check/check.h"
+
+extern const struct check_table rows_coordinator; /* Heartbeat before the group. */
+extern const struct check_table rows_beat;        /* The full matrix of Heartbeat. */
+extern const struct check_table rows_timer;       /* What keeps a member, what ends it, when. */
+extern const struct check_table rows_join;
+extern const struct check_table rows_static;
