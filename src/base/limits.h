@@ -53,6 +53,16 @@
  * all of the others. */
 #define GROUP_PROTOCOLS_MAX 256
 
+/* Samples of one sampled rate (quota.window.num, 11 by default): 24 bytes each in every bucket. */
+#define QUOTA_SAMPLES_MAX 100u
+
+/* Buckets of client quotas: client ids are the clients' own choice, and a bucket takes about 400
+ * bytes. */
+#define QUOTA_BUCKETS_MAX 100000u
+
+/* A user's name or a client id: Kafka's longest string. */
+#define QUOTA_NAME_MAX 32767u
+
 /* Unsynced bytes per log directory before background writers sync as they write, and before
  * sockets are not read any more (architecture, section 4). */
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)
@@ -153,6 +163,10 @@
 /* Addresses that max.connections.per.ip remembers are as many as there are connections. Requests in
  * memory when queued.max.request.bytes is not set: Kafka has no bound. */
 #define NET_RECEIVE_BUDGET_BYTES (256u * 1024u * 1024u)
+
+/* Connections above the rate of their address that are held unread until they are closed; more are
+ * closed at once. */
+#define NET_TURNED_AWAY_MAX 1000u
 
 /* A client's name and version of its software, as shown; longer ones are cut. */
 #define NET_SOFTWARE_BYTES 64u

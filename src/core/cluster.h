@@ -241,6 +241,9 @@ struct delete_topics_response;
 struct create_partitions_request;
 struct create_partitions_response;
 
+/* All three ask step->caller.charge for each topic's partitions, and refuse the topic with
+ * THROTTLING_QUOTA_EXCEEDED when it says no. */
+
 /* CreateTopics 2-7. Asks step->caller.allows for CREATE on the cluster, else on each topic, and for
  * DESCRIBE_CONFIGS on each topic whose configs the answer shows. */
 MUST_USE enum step_result cluster_create_topics(struct cluster *cluster,
@@ -280,6 +283,15 @@ MUST_USE enum step_result cluster_alter_configs(struct cluster *cluster,
                                                 struct step *step,
                                                 const struct alter_configs_request *in,
                                                 struct alter_configs_response *out);
+
+struct alter_client_quotas_request;
+struct alter_client_quotas_response;
+
+/* AlterClientQuotas 0-1. Asks for ALTER_CONFIGS on the cluster. */
+MUST_USE enum step_result cluster_alter_client_quotas(struct cluster *cluster,
+                                                      struct step *step,
+                                                      const struct alter_client_quotas_request *in,
+                                                      struct alter_client_quotas_response *out);
 
 /* Where an effective value comes from: Kafka's source ids. */
 enum cluster_source {

@@ -88,6 +88,14 @@ static inline bool cluster_allows(const struct step *step,
            step->caller.allows(step->caller.allows_context, operation, type, name);
 }
 
+/* Does the caller's quota allow changes of so many partitions? They are taken from it then. */
+static inline bool cluster_charge(const struct step *step, uint32_t partitions)
+{
+    return step->caller.charge == NULL ||
+           step->caller.charge(step->caller.charge_context, partitions);
+}
+#define CLUSTER_QUOTA_USED_UP VIEW("the quota for changes of topics is used up for now")
+
 /* Kafka's AclOperation and ResourceType, as far as the controller asks. */
 #define CLUSTER_OP_CREATE           5
 #define CLUSTER_OP_DELETE           6

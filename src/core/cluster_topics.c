@@ -249,6 +249,8 @@ static bool creation_run(struct creation *creation, bool validate_only)
     if (records > step_room(creation->step))
         return creation_fail(creation, KAFKA_POLICY_VIOLATION,
                              VIEW("the request makes more than 10000 records"));
+    if (!cluster_charge(creation->step, partitions.count))
+        return creation_fail(creation, KAFKA_THROTTLING_QUOTA_EXCEEDED, CLUSTER_QUOTA_USED_UP);
     struct uuid id = step_uuid(creation->step);
     uint32_t before = creation->step->record_count;
     if (!creation_add_records(creation, &partitions, id)) return false;
@@ -383,6 +385,10 @@ static void deletion_run(struct deletion *deletion)
     }
     if (step_room(step) == 0) {
         deletion_fail(deletion, KAFKA_POLICY_VIOLATION, VIEW("too many topics in one request"));
+        return;
+    }
+    if (!cluster_charge(step, (uint32_t)topic->partition_count)) {
+        deletion_fail(deletion, KAFKA_THROTTLING_QUOTA_EXCEEDED, CLUSTER_QUOTA_USED_UP);
         return;
     }
     struct remove_topic_record *record = step_add(step, &wire_remove_topic_record, 0);
@@ -545,6 +551,8 @@ static bool growth_run(struct growth *growth, bool validate_only)
             growth->cluster, growth->step, (uint32_t)growth->added, (int32_t)factor, &partitions);
         if (!fault.null) return growth_fail(growth, KAFKA_INVALID_REPLICATION_FACTOR, fault);
     }
+    if (!cluster_charge(growth->step, partitions.count))
+        return growth_fail(growth, KAFKA_THROTTLING_QUOTA_EXCEEDED, CLUSTER_QUOTA_USED_UP);
     if (validate_only) return true;
     return cluster_assign_add(growth->cluster, growth->step, growth->topic->id,
                               growth->topic->partition_count, &partitions);

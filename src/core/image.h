@@ -289,6 +289,17 @@ const struct image_configs *image_configs(const struct image *image,
                                           struct view resource);
 struct view image_config(const struct image_configs *configs, struct view name);
 
+/* Parts of the entity of one quota record. */
+#define IMAGE_QUOTA_PARTS_MAX 4
+
+struct client_quota_record;
+
+/* The quota with the entity and key of this record; *out is NULL if there is none. The order of the
+ * parts does not matter; there are 1 .. IMAGE_QUOTA_PARTS_MAX. False: no memory. */
+MUST_USE bool image_quota(const struct image *image,
+                          const struct client_quota_record *like,
+                          const struct image_raw **out);
+
 /* The first producer id that no block holds yet. */
 int64_t image_producer_id_next(const struct image *image);
 

@@ -280,8 +280,6 @@ static enum image_result image_apply_clear_elr(struct image *image,
 /* ---- kept as they are ------------------------------------------------------------------------ */
 
 /* A quota's key: its entity's parts in the order of their types, then the name of the limit. */
-#define IMAGE_QUOTA_PARTS_MAX 4
-
 static uint8_t *image_quota_part(uint8_t *out, struct view text)
 {
     *out++ = text.null ? 0 : 1;
@@ -291,12 +289,10 @@ static uint8_t *image_quota_part(uint8_t *out, struct view text)
     return out + (text.null ? 0 : text.size);
 }
 
-static enum image_result image_apply_quota(struct image *image, const struct step_record *record)
+/* The key of the quota that a record is about, from image->mem; the null view: no memory. */
+static struct view image_quota_key(const struct image *image,
+                                   const struct client_quota_record *quota)
 {
-    const struct client_quota_record *quota = record->value.value;
-    if (quota->entity.count < 1 || quota->entity.count > IMAGE_QUOTA_PARTS_MAX)
-        return image_faulty(image, "a quota of an entity that is not known");
-
     const struct client_quota_record_entity_data *parts[IMAGE_QUOTA_PARTS_MAX];
     size_t size = 5 + quota->key.size;
     for (int32_t i = 0; i < quota->entity.count; i++) {
@@ -308,7 +304,7 @@ static enum image_result image_apply_quota(struct image *image, const struct ste
         parts[at] = part;
     }
     uint8_t *key = mem_get(image->mem, size);
-    if (key == NULL) return IMAGE_E_MEMORY;
+    if (key == NULL) return VIEW_NULL;
     uint8_t *at = key;
     for (int32_t i = 0; i < quota->entity.count; i++) {
         at = image_quota_part(at, parts[i]->entity_type);
@@ -316,14 +312,44 @@ static enum image_result image_apply_quota(struct image *image, const struct ste
     }
     at = image_quota_part(at, quota->key);
     assert((size_t)(at - key) == size);
+    return view_of(key, (uint32_t)size);
+}
 
-    struct view name = view_of(key, (uint32_t)size);
-    struct image_raw *before = image_find(image, IMAGE_QUOTA, name);
-    enum image_result result = quota->remove
-                                   ? image_remove(image, IMAGE_QUOTA, before)
-                                   : image_set(image, IMAGE_QUOTA, before,
-                                               image_raw_new(image, IMAGE_QUOTA, name, record));
-    mem_put(image->mem, key, size);
+static void image_quota_key_drop(const struct image *image, struct view key)
+{
+    uint8_t *bytes;
+    memcpy(&bytes, &key.data, sizeof(bytes)); /* Our own, not const. */
+    mem_put(image->mem, bytes, key.size);
+}
+
+bool image_quota(const struct image *image,
+                 const struct client_quota_record *like,
+                 const struct image_raw **out)
+{
+    assert(like->entity.count >= 1);
+    assert(like->entity.count <= IMAGE_QUOTA_PARTS_MAX);
+    struct view key = image_quota_key(image, like);
+    if (key.null) return false;
+    struct map_node *node = map_find(&image->maps[IMAGE_QUOTA], key);
+    *out = node == NULL ? NULL
+                        : (const struct image_raw *)container_of(node, struct image_object, node);
+    image_quota_key_drop(image, key);
+    return true;
+}
+
+static enum image_result image_apply_quota(struct image *image, const struct step_record *record)
+{
+    const struct client_quota_record *quota = record->value.value;
+    if (quota->entity.count < 1 || quota->entity.count > IMAGE_QUOTA_PARTS_MAX)
+        return image_faulty(image, "a quota of an entity that is not known");
+    struct view key = image_quota_key(image, quota);
+    if (key.null) return IMAGE_E_MEMORY;
+    struct image_raw *before = image_find(image, IMAGE_QUOTA, key);
+    enum image_result result =
+        quota->remove
+            ? image_remove(image, IMAGE_QUOTA, before)
+            : image_set(image, IMAGE_QUOTA, before, image_raw_new(image, IMAGE_QUOTA, key, record));
+    image_quota_key_drop(image, key);
     return result;
 }
 

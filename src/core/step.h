@@ -52,6 +52,10 @@ struct step_caller {
      * NULL: everything. Called at the place in the order of checks where Kafka asks. */
     bool (*allows)(void *context, int8_t operation, int8_t resource_type, struct view name);
     void *allows_context;
+    /* Take so many partitions from the caller's quota of changes. False: it is used up, nothing is
+     * taken. NULL: there is no quota. */
+    bool (*charge)(void *context, uint32_t partitions);
+    void *charge_context;
 };
 
 /* A step: what it is told, and what it decides. */
