@@ -8,6 +8,7 @@
 struct io_backend {
     int64_t (*now_ms)(struct io *io);
     int64_t (*now_us)(struct io *io);
+    int64_t (*cpu_ns)(struct io *io);
     int64_t (*wall_ms)(struct io *io);
     uint64_t (*random)(struct io *io, enum io_random stream);
     uint32_t (*turn)(struct io *io, int64_t until_ms);

@@ -62,6 +62,11 @@ int64_t io_now_us(struct io *io)
     return io->backend->now_us(io);
 }
 
+int64_t io_cpu_ns(struct io *io)
+{
+    return io->backend->cpu_ns(io);
+}
+
 int64_t io_wall_ms(struct io *io)
 {
     return io->backend->wall_ms(io);

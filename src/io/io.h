@@ -36,6 +36,8 @@ struct io_listener;
 
 int64_t io_now_ms(struct io *io);  /* Monotonic, as read when this turn began. */
 int64_t io_now_us(struct io *io);  /* Monotonic, read anew: for measuring. */
+int64_t io_cpu_ns(struct io *io);  /* Processor time of this thread so far; in the simulator each
+                                      look costs SIM_CPU_LOOK_NS. */
 int64_t io_wall_ms(struct io *io); /* Wall clock, as read when this turn began; may jump. */
 
 /* Named streams, so that one more draw in one place does not change all others in a replay. */

@@ -55,6 +55,14 @@ static int64_t posix_now_us(struct io *io)
     return clock_us(CLOCK_MONOTONIC);
 }
 
+static int64_t posix_cpu_ns(struct io *io)
+{
+    struct timespec t;
+    (void)io;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static int64_t posix_wall_ms(struct io *io)
 {
     return posix_of(io)->wall_ms;
@@ -370,6 +378,7 @@ static void posix_free(struct io *io)
 const struct io_backend posix_backend = {
     .now_ms = posix_now_ms,
     .now_us = posix_now_us,
+    .cpu_ns = posix_cpu_ns,
     .wall_ms = posix_wall_ms,
     .random = posix_random,
     .turn = posix_turn,

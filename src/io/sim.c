@@ -358,6 +358,11 @@ static int64_t sim_monotonic_us(struct io *io)
     return node->clock_ms * 1000 + node->world->now_us;
 }
 
+static int64_t sim_cpu_ns(struct io *io)
+{
+    return sim_shard_of(io)->cpu_ns += SIM_CPU_LOOK_NS;
+}
+
 static int64_t sim_wall_ms(struct io *io)
 {
     return sim_shard_of(io)->turn_wall_ms;
@@ -379,6 +384,7 @@ static void sim_wake(struct io *io)
 const struct io_backend sim_backend = {
     .now_ms = sim_now_ms,
     .now_us = sim_monotonic_us,
+    .cpu_ns = sim_cpu_ns,
     .wall_ms = sim_wall_ms,
     .random = sim_random,
     .turn = sim_turn,

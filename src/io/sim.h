@@ -69,6 +69,10 @@ int64_t sim_now_us(const struct sim_world *world);
 /* A machine with an empty disk ("/" and "/tmp"), no process, and the address "10.0.0.N", N counting
  * from 1. `name` is copied. At most SIM_NODES_MAX. */
 #define SIM_NODES_MAX 32u
+
+/* What a look at the processor's clock costs in it, so that time spent is never zero and always the
+ * same. */
+#define SIM_CPU_LOOK_NS 10000
 struct sim_node *sim_node_new(struct sim_world *world, const char *name);
 const char *sim_node_name(const struct sim_node *node); /* View of the node's own copy. */
 const char *sim_node_host(const struct sim_node *node); /* The same. */

@@ -208,6 +208,7 @@ struct sim_shard {
     int64_t turn_wall_ms;
     int64_t lane_us; /* Its work lane is busy until then. */
     uint64_t drawn[IO_RANDOM_STREAMS];
+    int64_t cpu_ns; /* What its looks at the processor's clock have cost. */
     void *tag;
 };
 

@@ -190,7 +190,7 @@ void connection_watch(struct connection *connection)
 {
     if (connection->closed) return;
     int want = connection->write_blocked ? IO_WRITABLE : 0;
-    if (connection->doomed == NULL &&
+    if (connection->doomed == NULL && !connection->turned_away &&
         !(connection->holds & (CONNECTION_NO_BUDGET | CONNECTION_SHARD_HELD)) &&
         !whole_frame_staged(connection))
         want |= IO_READABLE;
@@ -363,6 +363,7 @@ static void unmuted(struct shard *shard, struct shard_timer *timer)
 static int64_t idle_deadline_ms(const struct connection *connection)
 {
     int64_t idle_ms = connection->shard->state->settings.idle_ms;
+    if (connection->turned_away) return connection->muted_until_ms;
     int64_t deadline_ms = connection->active_ms + idle_ms;
     if (connection->frame_start_ms != 0 && connection->in != NULL) {
         int64_t received = connection->in_end - connection->in_at;
@@ -380,8 +381,23 @@ static void idle_fired(struct shard *shard, struct shard_timer *timer)
         shard_timer_set(shard, timer, deadline_ms);
         return;
     }
-    metric_add(&shard->metrics, METRIC_CONNECTIONS_IDLE_CLOSED, 1);
+    if (!connection->turned_away) metric_add(&shard->metrics, METRIC_CONNECTIONS_IDLE_CLOSED, 1);
     connection_close(connection, NULL);
+}
+
+void connection_turn_away(struct connection *connection, int64_t until_ms)
+{
+    struct shard *shard = connection->shard;
+    metric_add(&shard->metrics, METRIC_CONNECTIONS_THROTTLED, 1);
+    if (shard->state->turned_away_count >= NET_TURNED_AWAY_MAX) {
+        connection_close(connection, NULL);
+        return;
+    }
+    connection->turned_away = true;
+    connection->muted_until_ms = until_ms;
+    shard->state->turned_away_count++;
+    shard_timer_set(shard, &connection->idle, until_ms);
+    connection_watch(connection);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -440,7 +456,8 @@ static void connection_returned(void *owner, struct letter *letter)
 int connection_open(struct listener *listener,
                     struct shard *owner,
                     struct io_stream *stream,
-                    const struct io_address *peer)
+                    const struct io_address *peer,
+                    struct connection **out)
 {
     struct shard *shard = listener->shard;
     struct connection *connection = mem_get(shard->mem, sizeof(*connection));
@@ -463,6 +480,7 @@ int connection_open(struct listener *listener,
     shard_timer_init(&connection->unmute, unmuted);
     shard_timer_init(&connection->idle, idle_fired);
     listener->connections++;
+    *out = connection;
     shard->state->admitted++;
     shard->state->dealt[owner->index]++;
     if (owner == shard) {
@@ -503,6 +521,7 @@ void connection_close(struct connection *connection, const char *why)
     list_remove(&connection->link);
     list_append(&state->closing, &connection->link);
     state->connection_count--;
+    if (connection->turned_away) state->turned_away_count--;
     if (connection->listener->shard == shard) connection_left(connection);
     drop_in(connection);
     output_drop(connection);

@@ -13,13 +13,71 @@ static void throttled(void **state)
     rig.throttle_ms = 60;
     int64_t start_ms = io_now_us(rig.io) / 1000;
     client_send(fd, frames, size);
-    assert_int_equal(next_id(&rig, fd), 1);
+    uint8_t bytes[64];
+    uint32_t answer_bytes;
+    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(load_be32(bytes + 5), 60); /* Behind id and tags: ThrottleTimeMs. */
     assert_true(client_silent(&rig, fd));
     assert_true(shard_horizon_ms(rig.shard) >= start_ms); /* Its own doing holds nothing. */
     while (rig.handled < 2)
         shard_turn(rig.shard, INT64_MAX);
     assert_true(io_now_us(rig.io) / 1000 - start_ms >= 59);
     assert_int_equal(next_id(&rig, fd), 2);
+    close(fd);
+    rig_close(&rig);
+}
+
+/* Quotas: asked for every request that ends, told in its answer; only while they are on. */
+static void charged(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512], bytes[64];
+    uint32_t answer_bytes;
+    size_t size = frame_make(frames, 12, 1, 1);
+    int fd = client_open(&rig);
+    rig.charge_ms = 30;
+    client_send(fd, frames, size);
+    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(load_be32(bytes + 4), 0);
+    assert_int_equal(rig.charged, 0);
+    shard_charge(rig.shard, SHARD_CHARGE_TIME);
+    client_send(fd, frames, size);
+    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(load_be32(bytes + 4), 30);
+    shard_charge(rig.shard, SHARD_CHARGE_REQUESTS); /* No time is measured: none was taken. */
+    client_send(fd, frames, size);
+    while (rig.handled < 3)
+        shard_turn(rig.shard, INT64_MAX);
+    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(load_be32(bytes + 4), 0);
+    assert_int_equal(rig.charged, 2);
+    close(fd);
+    rig_close(&rig);
+}
+
+/* An address above its rate: its connection is held unread, then closed. */
+static void turned_away(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 12, 4, 1);
+    rig.admit_ms = 20;
+    int64_t start_ms = io_now_us(rig.io) / 1000;
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    assert_true(client_silent(&rig, fd));
+    assert_int_equal(rig.shard->state->turned_away_count, 1);
+    while (shard_connection_count(rig.shard) > 0)
+        shard_turn(rig.shard, INT64_MAX);
+    assert_true(io_now_us(rig.io) / 1000 - start_ms >= 19);
+    assert_true(client_closed(&rig, fd));
+    assert_int_equal(rig.handled, 0);
+    assert_int_equal(rig.shard->state->turned_away_count, 0);
+    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_THROTTLED], 1);
     close(fd);
     rig_close(&rig);
 }
@@ -333,10 +391,11 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(throttled), cmocka_unit_test(promises),  cmocka_unit_test(budget),
-        cmocka_unit_test(ranges),    cmocka_unit_test(unread),    cmocka_unit_test(short_file),
-        cmocka_unit_test(too_many),  cmocka_unit_test(idle),      cmocka_unit_test(shard_held),
-        cmocka_unit_test(timers),    cmocka_unit_test(no_memory),
+        cmocka_unit_test(throttled), cmocka_unit_test(charged),    cmocka_unit_test(turned_away),
+        cmocka_unit_test(promises),  cmocka_unit_test(budget),     cmocka_unit_test(ranges),
+        cmocka_unit_test(unread),    cmocka_unit_test(short_file), cmocka_unit_test(too_many),
+        cmocka_unit_test(idle),      cmocka_unit_test(shard_held), cmocka_unit_test(timers),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "net/shard.h"
 
 #define SHARD_HANDLERS_MAX 128 /* API keys are below. */
+#define SHARD_NO_THROTTLE  UINT16_MAX
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
@@ -41,7 +42,8 @@ struct connection {
     uint8_t holds; /* Why its bytes wait: a set of enum connection_hold. */
     bool closed;
     const char
-        *doomed; /* Why it is to be closed when its requests are answered; NULL: it is not. */
+        *doomed;      /* Why it is to be closed when its requests are answered; NULL: it is not. */
+    bool turned_away; /* Above its address's rate: closed at `muted_until_ms`. */
     bool write_blocked; /* The stream took less than all: told when it is writable. */
 
     /* In. `in` is NULL when no byte is pending. Bytes [in_at, in_end) are not handled yet. */
@@ -113,11 +115,17 @@ struct shard_state {
     uint32_t admitted;              /* Connections of this shard's listeners, on any shard. */
     uint32_t dealt[NET_SHARDS_MAX]; /* Of these, by the shard that has them. */
     bool disconnected;              /* shard_disconnect: what still comes in is closed. */
+    uint32_t turned_away_count;     /* Of these. */
     uint32_t request_count;
 
     struct buf *receive; /* What all connections receive into first. NULL until one does. */
     uint64_t budget_used_bytes;
     struct connection *favoured; /* Its frame is received though the budget is used up. */
+
+    enum shard_charging charging;
+    struct request *working; /* Its handler is being called. */
+    /* By API key: where a response has ThrottleTimeMs, or SHARD_NO_THROTTLE. */
+    uint16_t throttle_at[SHARD_HANDLERS_MAX];
 
     struct list spares; /* Ended requests with warm arenas. */
     uint32_t spare_count;
@@ -140,7 +148,11 @@ struct shard_state {
 int connection_open(struct listener *listener,
                     struct shard *owner,
                     struct io_stream *stream,
-                    const struct io_address *peer);
+                    const struct io_address *peer,
+                    struct connection **out);
+/* A connection just opened is above its address's rate: read nothing, close it at `until_ms`; at
+ * once if too many are held. */
+void connection_turn_away(struct connection *connection, int64_t until_ms);
 void connection_bury(struct connection *connection);    /* At the turn's end. */
 void connection_resumed(struct connection *connection); /* Handle what was staged. */
 void connection_watch(struct connection *connection);   /* Ask the seam for what is wanted now. */

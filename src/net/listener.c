@@ -86,10 +86,17 @@ static void accepted(void *context, struct io_stream *stream, const struct io_ad
     struct listener *listener = context;
     struct shard *shard = listener->shard;
     const char *why = refusal(listener, peer->host);
-    if (why == NULL && connection_open(listener, choose_owner(listener), stream, peer) != 0)
-        why = "no memory";
+    struct connection *connection;
+    int64_t wait_ms = 0;
+    if (why == NULL) {
+        const struct shard_hooks *hooks = &shard->state->hooks;
+        wait_ms = hooks->admit == NULL ? 0 : hooks->admit(shard, peer);
+        struct shard *owner = wait_ms > 0 ? shard : choose_owner(listener);
+        if (connection_open(listener, owner, stream, peer, &connection) != 0) why = "no memory";
+    }
     if (why == NULL) {
         metric_add(&shard->metrics, METRIC_CONNECTIONS_ACCEPTED, 1);
+        if (wait_ms > 0) connection_turn_away(connection, io_now_ms(shard->io) + wait_ms);
         return;
     }
     io_stream_close(shard->io, stream);

@@ -69,6 +69,7 @@ void request_free(struct request *request)
     assert(state->request_count > 0);
     state->request_count--;
     list_init(&request->answer); /* Pieces in the arena. */
+    if (state->working == request) state->working = NULL;
     while (!list_empty(&request->ranges))
         request_range_done(container_of(request->ranges.next, struct net_range, link));
     shard_budget_release(shard, request->frame_bytes);
@@ -259,6 +260,35 @@ static void mute(struct request *request)
     connection_mute(request->connection, io_now_ms(shard->io) + request->throttle_ms);
 }
 
+void request_work(struct request *request)
+{
+    if (request->shard->state->charging != SHARD_CHARGE_TIME || request->work_ns != 0) return;
+    request->work_ns = io_cpu_ns(request->shard->io);
+}
+
+void request_rest(struct request *request)
+{
+    if (request->work_ns == 0) return;
+    request->cpu_ns += io_cpu_ns(request->shard->io) - request->work_ns;
+    request->work_ns = 0;
+}
+
+/* Its quotas: the wait goes into the answer, if there is one with a place for it. */
+static void charge(struct request *request, void *response)
+{
+    struct shard *shard = request->shard;
+    const struct shard_state *state = shard->state;
+    if (state->charging != SHARD_CHARGE_NOTHING && request->connection != NULL) {
+        request_rest(request);
+        request_throttle(request, state->hooks.charge(shard, request, response != NULL));
+    }
+    if (request->throttle_ms <= 0 || response == NULL) return;
+    uint16_t at = state->throttle_at[request->api->key];
+    int32_t throttle_ms = (int32_t)MIN(request->throttle_ms, INT32_MAX);
+    if (at != SHARD_NO_THROTTLE)
+        memcpy((uint8_t *)response + at, &throttle_ms, sizeof(throttle_ms));
+}
+
 /* What stands answered at the head of the queue goes out. */
 static void drain_queue(struct connection *connection)
 {
@@ -280,7 +310,7 @@ static bool is_first(const struct request *request)
     return request->connection->requests.next == &request->link;
 }
 
-void request_reply(struct request *request, const void *response)
+void request_reply(struct request *request, void *response)
 {
     assert(request->state == REQUEST_RUNNING);
     if (request->errand != NULL) {
@@ -288,6 +318,7 @@ void request_reply(struct request *request, const void *response)
         return;
     }
     struct connection *connection = request->connection;
+    charge(request, response);
     account(request);
     request->gone = NULL; /* Its handler is done with it. */
     if (connection == NULL) {
@@ -327,6 +358,7 @@ void request_finish(struct request *request)
         return;
     }
     struct connection *connection = request->connection;
+    charge(request, NULL);
     account(request);
     request->gone = NULL;
     if (connection == NULL) {
@@ -480,14 +512,18 @@ void request_begin(struct connection *connection, struct buf *buf, struct view f
     request->version = (int16_t)load_be16(frame.data + 2);
     request->arrived_ms = connection->read_ms;
     request->handled_ms = io_now_ms(shard->io);
+    request_work(request);
     struct reader in = reader_of(frame);
     if (!decode(request, &in, handler)) {
         request_free(request);
         return;
     }
     enqueue(request);
+    shard->state->working = request;
     if (request->message == NULL)
         net_api_versions_unsupported(request);
     else
         handler->handle(shard, request);
+    if (shard->state->working != NULL) request_rest(shard->state->working); /* It is parked. */
+    shard->state->working = NULL;
 }

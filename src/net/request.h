@@ -62,7 +62,10 @@ struct request {
     struct list link;    /* In the connection's queue, in order of arrival. */
     uint8_t state;       /* enum request_state */
     bool errors_counted; /* request_error was called. */
+    bool charged;        /* Its handler has charged the client's quotas itself. */
     int64_t throttle_ms; /* Mute the connection for so long after the answer. */
+    int64_t cpu_ns;      /* Processor time of its handler so far, if the shard charges time. */
+    int64_t work_ns;     /* When the work at hand began, by the same clock; 0: none is. */
     struct list ranges;  /* of struct net_range, not released yet */
     struct list answer;  /* Encoded output that waits for its turn. */
 };
@@ -76,7 +79,12 @@ enum request_state {
 /* Answer with this response struct (of request->api->response). Encoded before this returns; ranges
  * are sent later. Ends the request: it must not be touched any more. If there is no memory for the
  * answer, or the connection is gone, ranges are released and the connection is closed. */
-void request_reply(struct request *request, const void *response);
+void request_reply(struct request *request, void *response);
+
+/* Work for a request that was parked begins, and pauses (or it is ended): its processor time counts
+ * as the request's. Not needed inside the handler, nor while no time is charged. */
+void request_work(struct request *request);
+void request_rest(struct request *request);
 
 /* End without an answer. */
 void request_finish(struct request *request);
@@ -89,7 +97,7 @@ void request_close(struct request *request, const char *why);
 void request_error(struct request *request, int16_t error_code);
 
 /* After the answer, read nothing from the connection for `throttle_ms` (the largest call counts).
- * The response carries the same number by the handler's hand. */
+ * A response that has the field ThrottleTimeMs carries the number. */
 void request_throttle(struct request *request, int64_t throttle_ms);
 
 /* A zeroed struct of the response, with the schema's defaults, in the arena; NULL: no memory (then

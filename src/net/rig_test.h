@@ -48,6 +48,9 @@ struct rig {
     uint32_t gone;
     uint32_t released;
     int64_t throttle_ms;
+    int64_t charge_ms;
+    int64_t admit_ms;
+    uint32_t charged;
     struct io_file *file;
     uint32_t file_part;
 };
@@ -63,6 +66,27 @@ __attribute__((unused)) static void catch_line(void *context, const char *line, 
     size = MIN(size, sizeof(rig->said) - 1);
     memcpy(rig->said, line, size);
     rig->said[size] = '\0';
+}
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+/* Whatever ends waits `charge_ms`, if its handler took time. */
+__attribute__((unused)) static int64_t charge_all(struct shard *shard,
+                                                  struct request *request,
+                                                  bool answered)
+{
+    struct rig *rig = rig_of(shard);
+    rig->charged++;
+    assert_true(answered);
+    return request->cpu_ns > 0 ? rig->charge_ms : 0;
+}
+
+__attribute__((unused)) static int64_t admit_some(struct shard *shard,
+                                                  const struct io_address *peer)
+{
+    struct rig *rig = rig_of(shard);
+    assert_string_equal(peer->host, "127.0.0.1");
+    return rig->admit_ms;
 }
 
 /* ---- handlers -------------------------------------------------------------------------------- */
@@ -97,7 +121,6 @@ __attribute__((unused)) static void heartbeat(struct shard *shard, struct reques
     struct rig *rig = rig_of(shard);
     rig->handled++;
     struct heartbeat_response *response = request_response(request);
-    response->throttle_time_ms = (int32_t)rig->throttle_ms;
     request_throttle(request, rig->throttle_ms);
     rig->throttle_ms = 0;
     request_reply(request, response);
@@ -194,15 +217,17 @@ __attribute__((unused)) static void rig_open_shards(struct rig *rig,
     for (uint32_t i = 0; i < count; i++) {
         rig->ios[i] = posix_new(&rig->mem);
         assert_non_null(rig->ios[i]);
-        struct shard_options options = {.io = rig->ios[i],
-                                        .say = &rig->say,
-                                        .index = i,
-                                        .count = count,
-                                        .peers = rig->peers,
-                                        .handlers = handlers,
-                                        .handler_count = ARRAY_SIZE(handlers),
-                                        .settings = settings,
-                                        .hooks = {.node = rig}};
+        struct shard_options options = {
+            .io = rig->ios[i],
+            .say = &rig->say,
+            .index = i,
+            .count = count,
+            .peers = rig->peers,
+            .handlers = handlers,
+            .handler_count = ARRAY_SIZE(handlers),
+            .settings = settings,
+            .hooks = {.node = rig, .charge = charge_all, .admit = admit_some}
+        };
         assert_int_equal(shard_open(&options, &rig->peers[i]), 0);
     }
     rig->shard = rig->peers[0];

@@ -6,6 +6,8 @@
  * read, hold the horizon at their arrival (connection.c). */
 #include "net/inside.h"
 
+#include "wire/form.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -273,6 +275,12 @@ void shard_hold(struct shard *shard, bool held)
     if (!held) resume_held(shard, CONNECTION_SHARD_HELD);
 }
 
+void shard_charge(struct shard *shard, enum shard_charging charging)
+{
+    assert(charging == SHARD_CHARGE_NOTHING || shard->state->hooks.charge != NULL);
+    shard->state->charging = charging;
+}
+
 uint32_t shard_connection_count(const struct shard *shard)
 {
     return shard->state->connection_count;
@@ -303,6 +311,16 @@ static void wake(void *context)
     io_wake(((struct shard *)context)->io);
 }
 
+/* Where the response of an API says how long its client has to wait. */
+static uint16_t throttle_at(const struct wire_api *api)
+{
+    const struct wire_struct *shape = api == NULL ? NULL : api->response->shape;
+    for (uint32_t i = 0; shape != NULL && i < shape->field_count; i++)
+        if (view_is(view_of_string(shape->fields[i].name), "ThrottleTimeMs"))
+            return shape->fields[i].offset;
+    return SHARD_NO_THROTTLE;
+}
+
 static void init_state(struct shard *shard, const struct shard_options *options)
 {
     struct shard_state *state = shard->state;
@@ -319,6 +337,8 @@ static void init_state(struct shard *shard, const struct shard_options *options)
     map_init(&state->peers, shard->mem, io_random(shard->io, IO_RANDOM_HASH));
     atomic_init(&state->horizon_ms, io_now_ms(shard->io));
     atomic_init(&state->stopped, false);
+    for (int16_t key = 0; key < SHARD_HANDLERS_MAX; key++)
+        state->throttle_at[key] = throttle_at(wire_api(key));
     for (uint32_t i = 0; i < options->handler_count; i++) {
         const struct net_handler *handler = &options->handlers[i];
         assert(handler->api_key >= 0);

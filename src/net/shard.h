@@ -54,6 +54,19 @@ struct shard_hooks {
     /* Fill features (tagged fields) and check cluster id of an ApiVersions answer; returns the
      * error code of the answer: 0, or 129. Or NULL. */
     int16_t (*api_versions)(struct shard *shard, struct request *request, void *response);
+    /* A request ends, and quotas are on (shard_charge): how long its connection is to wait, in ms.
+     * `answered`: the client gets a response; else it asked for none. Or NULL. */
+    int64_t (*charge)(struct shard *shard, struct request *request, bool answered);
+    /* A connection from this address has come: how long to hold it, unread, before it is closed;
+     * 0: it may come in. Or NULL. */
+    int64_t (*admit)(struct shard *shard, const struct io_address *peer);
+};
+
+/* What quotas want to know of requests. */
+enum shard_charging {
+    SHARD_CHARGE_NOTHING,
+    SHARD_CHARGE_REQUESTS, /* hooks.charge is called for each that ends, */
+    SHARD_CHARGE_TIME,     /* and the processor time that it took is in request->cpu_ns. */
 };
 
 struct shard {
@@ -159,6 +172,9 @@ void shard_post(struct shard *shard, struct letter *letter);
 /* See above: of this shard, and the smallest of all. */
 int64_t shard_horizon_ms(const struct shard *shard);
 int64_t shard_horizon_all_ms(const struct shard *shard);
+
+/* Begin or end to call hooks.charge. */
+void shard_charge(struct shard *shard, enum shard_charging charging);
 
 /* Hold all reading (unsynced bytes at their cap), or let it go on. */
 void shard_hold(struct shard *shard, bool held);
