@@ -18,6 +18,7 @@
 struct controller;
 struct coordinator;
 struct lifecycle;
+struct quota;
 
 /* A broker setting that is asked for in every turn or request: looked up anew only when settings
  * have changed. Begins as {.name = "..."}. */
@@ -43,6 +44,7 @@ struct node {
     struct replicas replicas;
     struct fetch_sessions sessions;
     struct setting_number fetch_max_bytes;
+    struct quota *quota;
     char cluster_id[LOG_CLUSTER_ID_MAX];
     struct listener *listeners[NODE_LISTENERS_MAX];
     int64_t broker_epoch;     /* Of our registration; -1: none yet. */
@@ -156,6 +158,8 @@ void handle_offset_delete(struct shard *shard, struct request *request);
 void handle_describe_groups(struct shard *shard, struct request *request);
 void handle_list_groups(struct shard *shard, struct request *request);
 void handle_delete_groups(struct shard *shard, struct request *request);
+void handle_describe_client_quotas(struct shard *shard, struct request *request);
+void handle_describe_user_scram_credentials(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller_steps.c */
 void handle_envelope(struct shard *shard, struct request *request);
 

@@ -12,6 +12,7 @@
 
 #include "broker/controller_inside.h"
 #include "broker/controller_steps.h"
+#include "broker/quotas.h"
 #include "gen/broker_heartbeat_request.h"
 
 /* ---- the quorum's view of the log ------------------------------------------------------------ */
@@ -274,12 +275,15 @@ static void call_decide(struct controller *c, struct controller_call *call)
 {
     struct step step;
     enum step_result result = STEP_MORE;
+    if (call->client != NULL) request_work(call->client);
     while (result == STEP_MORE && c->failed == NULL) {
         step_start(c, &step, call->arena);
         step.caller.version = call->version;
         step.caller.forwarded = call->forwarded;
         step.caller.allows = call->client != NULL ? call_allows : NULL;
         step.caller.allows_context = call;
+        step.caller.charge = call->client != NULL ? quotas_mutate : NULL;
+        step.caller.charge_context = call;
         result = controller_step(c, &step, call);
         if (result == STEP_E_MEMORY) {
             call_end(c, call, KAFKA_UNKNOWN_SERVER_ERROR);
@@ -287,6 +291,7 @@ static void call_decide(struct controller *c, struct controller_call *call)
         }
         if (!controller_commit_step(c, &step)) break;
     }
+    if (call->client != NULL) request_rest(call->client);
     if (c->failed != NULL)
         call_end(c, call, KAFKA_NOT_CONTROLLER);
     else

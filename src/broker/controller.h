@@ -23,8 +23,8 @@ struct controller_call {
     void *out;
     struct arena *arena;
     int64_t arrived_ms;
-    const struct request *client; /* On whose behalf, for authorization; NULL: this node's own. */
-    bool forwarded;               /* A broker has taken it from its client and passed it on. */
+    struct request *client; /* On whose behalf, for authorization and quotas; NULL: our own. */
+    bool forwarded;         /* A broker has taken it from its client and passed it on. */
     /* Called once, never from inside controller_submit. `error`: 0 and `out` is complete, or what
      * the whole call ends with (NOT_CONTROLLER, UNKNOWN_SERVER_ERROR). */
     void (*done)(struct controller_call *call, int16_t error);
@@ -54,8 +54,9 @@ int64_t controller_turn(struct node *node);
 /* Has the metadata log moved since controller_turn looked? */
 bool controller_log_moved_since(const struct node *node);
 
-/* Create a topic that a Metadata request asked for; nobody waits. */
-void controller_auto_create(struct node *node, struct view topic);
+/* Create a topic that a Metadata request asked for; nobody waits. Its partitions are taken from the
+ * quota of the client that asked; NULL: of nobody. */
+void controller_auto_create(struct node *node, struct view topic, const struct request *client);
 
 /* The node that leads the quorum, -1: nobody. / The finalized level of kraft.version. */
 int32_t controller_leader(const struct node *node);

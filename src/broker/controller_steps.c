@@ -5,6 +5,7 @@
 
 #include "broker/controller_inside.h"
 #include "broker/coordinator.h"
+#include "broker/quotas.h"
 #include "core/quorum_answer.h"
 #include "gen/allocate_producer_ids_response.h"
 #include "gen/alter_partition_reassignments_response.h"
@@ -53,6 +54,10 @@ STEP(step_alter_partition,
      alter_partition_request,
      alter_partition_response)
 STEP(step_features, cluster_update_features, update_features_request, update_features_response)
+STEP(step_client_quotas,
+     cluster_alter_client_quotas,
+     alter_client_quotas_request,
+     alter_client_quotas_response)
 STEP(step_register,
      cluster_register_broker,
      broker_registration_request,
@@ -112,6 +117,7 @@ static const struct controller_step_row rows[] = {
     {44, 0,                   -1,                                               step_incremental          },
     {45, AUTH_ALTER,          ERROR_OF(alter_partition_reassignments_response), step_reassign             },
     {46, AUTH_DESCRIBE,       ERROR_OF(list_partition_reassignments_response),  step_list_reassignments   },
+    {49, 0,                   -1,                                               step_client_quotas        },
     {55, AUTH_DESCRIBE,       ERROR_OF(describe_quorum_response),               step_describe_quorum      },
     {56, AUTH_CLUSTER_ACTION, ERROR_OF(alter_partition_response),               step_alter_partition      },
     {57, AUTH_ALTER,          ERROR_OF(update_features_response),               step_features             },
@@ -210,6 +216,7 @@ struct creation {
     struct create_topics_request in;
     struct create_topics_response out;
     struct create_topics_request_creatable_topic topic;
+    struct view principal, client_id; /* Who asked; null: nobody. */
 };
 
 static void creation_done(struct controller_call *call, int16_t error)
@@ -218,6 +225,9 @@ static void creation_done(struct controller_call *call, int16_t error)
     struct node *node = creation->node;
     if (error == KAFKA_NONE && creation->out.topics.count == 1) {
         int16_t code = creation->out.topics.items[0].error_code;
+        if (code == KAFKA_NONE && !creation->principal.null)
+            quotas_mutated(node, creation->principal, creation->client_id,
+                           (uint32_t)creation->out.topics.items[0].num_partitions);
         char name[2 * TOPIC_NAME_MAX];
         if (code != KAFKA_NONE && code != KAFKA_TOPIC_ALREADY_EXISTS)
             say(node->say, SAY_WARN, "controller",
@@ -267,7 +277,7 @@ static bool creation_of_offsets(struct creation *creation)
     return !creation->arena.failed;
 }
 
-void controller_auto_create(struct node *node, struct view topic)
+void controller_auto_create(struct node *node, struct view topic, const struct request *client)
 {
     uint32_t count;
     if (creation_under_way(node, topic, &count) || count >= CREATING_MAX) return;
@@ -279,6 +289,11 @@ void controller_auto_create(struct node *node, struct view topic)
     wire_defaults(&wire_create_topics_response, &creation->out);
     wire_struct_defaults(&wire_create_topics_request_creatable_topic_shape, &creation->topic);
     creation->topic.name = arena_copy(&creation->arena, topic);
+    creation->principal = creation->client_id = VIEW_NULL;
+    if (client != NULL) {
+        creation->principal = arena_copy(&creation->arena, client->principal);
+        creation->client_id = arena_copy(&creation->arena, client->client_id);
+    }
     creation->topic.num_partitions = -1;
     creation->topic.replication_factor = -1;
     creation->in.topics.items = &creation->topic;

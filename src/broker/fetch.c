@@ -7,6 +7,7 @@
  * the limits by one batch, no other one does (10.4). */
 #include "broker/fetch.h"
 
+#include "broker/quotas.h"
 #include "gen/fetch_request.h"
 #include "gen/fetch_response.h"
 
@@ -308,6 +309,18 @@ static void fetch_detach(struct fetch *fetch)
     if (fetch->session != NULL) fetch->session->busy = false;
 }
 
+/* The client is above a quota: no records, no news. A session goes on, and the next answer brings
+ * what this one did not; one that would begin here does not. */
+static void fetch_withhold(struct fetch *fetch, struct fetch_response *response)
+{
+    response->responses.count = 0;
+    for (uint32_t i = 0; i < fetch->item_count; i++)
+        if (fetch->items[i].cached != NULL) fetch->items[i].cached->sent_high_watermark = -2;
+    if (fetch->session == NULL || !fetch->full) return;
+    fetch_session_drop(&fetch->node->sessions, fetch->session);
+    response->session_id = 0;
+}
+
 static void fetch_answer(struct fetch *fetch)
 {
     struct request *request = fetch->request;
@@ -320,6 +333,11 @@ static void fetch_answer(struct fetch *fetch)
     }
     response->session_id = fetch->session != NULL ? fetch->session->id : 0;
     fetch_release(fetch);
+    if (fetch->replica_id >= 0)
+        request->charged = true; /* Brokers are exempt. */
+    else if (quotas_fetch(fetch->node, request,
+                          wire_size(wire_form(&wire_fetch_response, request->version), response)))
+        fetch_withhold(fetch, response);
     request_reply(request, response);
 }
 
@@ -352,10 +370,13 @@ void fetch_turn_end(struct node *node)
     struct list *link;
     while ((link = list_pop(&node->fetches_due)) != NULL) {
         struct fetch *fetch = container_of(link, struct fetch, due);
-        if (fetch_read_all(fetch))
+        request_work(fetch->request);
+        if (fetch_read_all(fetch)) {
             fetch_answer(fetch);
-        else
+        } else {
             fetch_wait(fetch);
+            request_rest(fetch->request);
+        }
     }
 }
 
@@ -363,6 +384,7 @@ static void fetch_expired(struct shard *shard, struct shard_timer *timer)
 {
     struct fetch *fetch = container_of(timer, struct fetch, timeout);
     (void)shard;
+    request_work(fetch->request);
     (void)fetch_read_all(fetch);
     fetch_answer(fetch);
 }
@@ -401,6 +423,8 @@ void fetch_init(struct fetch *fetch, struct request *request)
     int64_t broker_max = broker_setting_kept(fetch->node, &fetch->node->fetch_max_bytes);
     int64_t max = request->version >= 3 ? MAX(in->max_bytes, 0) : INT32_MAX;
     fetch->max_bytes = (uint32_t)MIN(max, broker_max);
+    if (fetch->replica_id == -1)
+        fetch->max_bytes = quotas_fetch_max(fetch->node, request, fetch->max_bytes);
     fetch->min_bytes = (uint32_t)MIN((int64_t)MAX(in->min_bytes, 0), (int64_t)fetch->max_bytes);
     list_init(&fetch->due);
     shard_timer_init(&fetch->timeout, fetch_expired);

@@ -255,7 +255,7 @@ static enum kafka_error find_group(struct request *request,
     struct node *node = node_of(request->shard);
     const struct image_topic *topic = image_topic(node->image, VIEW(COORDINATOR_TOPIC));
     if (topic == NULL) {
-        controller_auto_create(node, VIEW(COORDINATOR_TOPIC));
+        controller_auto_create(node, VIEW(COORDINATOR_TOPIC), NULL);
         return KAFKA_COORDINATOR_NOT_AVAILABLE;
     }
     const struct image_partition *state = image_partition(

@@ -151,7 +151,7 @@ static int16_t metadata_topic_missing(struct request *request, struct view name)
     if (!auth_allows(request, AUTH_CREATE, AUTH_CLUSTER, VIEW("kafka-cluster")) &&
         !auth_allows(request, AUTH_CREATE, AUTH_TOPIC, name))
         return KAFKA_TOPIC_AUTHORIZATION_FAILED;
-    controller_auto_create(node, name);
+    controller_auto_create(node, name, request);
     return KAFKA_UNKNOWN_TOPIC_OR_PARTITION; /* The client asks again. */
 }
 

@@ -8,6 +8,7 @@
 #include "broker/controller.h"
 #include "broker/coordinator.h"
 #include "broker/lifecycle.h"
+#include "broker/quotas.h"
 #include "gen/api_versions_request.h"
 #include "gen/api_versions_response.h"
 
@@ -139,6 +140,7 @@ static void node_image_changed(struct image_watch *watch, const struct image_cha
 {
     struct node *node = container_of(watch, struct node, image_watch);
     replicas_follow(node, change);
+    if (change->kind == IMAGE_QUOTA) quotas_follow(node, change);
     if (node->coordinator != NULL) coordinator_follow(node, change);
     if (change->kind != IMAGE_CONFIGS) return;
     node->config_changes++;
@@ -259,10 +261,10 @@ static int node_shard(struct node *node)
         .settings =
             {
                        .request_max_bytes =
-                    (uint32_t)broker_setting_number(node, "socket.request.max.bytes"),
+                    (uint32_t)broker_setting_number(node,     "socket.request.max.bytes"),
                        .connections_max = (uint32_t)broker_setting_number(node, "max.connections"),
                        .connections_per_ip =
-                    (uint32_t)broker_setting_number(node, "max.connections.per.ip"),
+                    (uint32_t)broker_setting_number(node,                                       "max.connections.per.ip"),
                        .idle_ms = broker_setting_number(node, "connections.max.idle.ms"),
                        .receive_budget_bytes = node_receive_budget(node),
                        .slow_request_ms = broker_setting_number(node, "dohle.request.slow.ms"),
@@ -270,7 +272,11 @@ static int node_shard(struct node *node)
                     view_is(broker_setting(node, VIEW("unstable.api.versions.enable")), "true"),
                        .log_requests = view_is(broker_setting(node, VIEW("dohle.request.log")), "all"),
                        },
-        .hooks = {.node = node, .turn_end = node_turn_end,   .api_versions = node_api_versions                  },
+        .hooks = {.node = node,
+                       .turn_end = node_turn_end,
+                       .api_versions = node_api_versions,
+                       .charge = quotas_charge,
+                       .admit = quotas_admit},
     };
     return shard_open(&options, &node->shard);
 }
@@ -364,7 +370,7 @@ int node_open(const struct node_options *options, struct node **out)
     list_init(&node->image_watch.link);
     node->image = image_new(mem, io_random(node->io, IO_RANDOM_HASH));
     replicas_init(node);
-    int result = node->image == NULL ? -ENOMEM : 0;
+    int result = node->image == NULL ? -ENOMEM : quotas_open(node);
     if (result == 0) {
         fetch_sessions_init(
             &node->sessions, mem,
@@ -430,6 +436,7 @@ struct node *node_close(struct node *node)
     }
     if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
     fetch_sessions_free(&node->sessions);
+    quotas_close(node);
     image_free(node->image);
     return mem_put(node->mem, node, sizeof(*node));
 }
