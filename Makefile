@@ -191,7 +191,7 @@ fuzz:
 
 # ---- the rules that a program can check ---------------------------------------------------------
 tidy: build
-	@tools/tidy $(B)
+	@tools/tidy $(B) --lint
 
 # What a program over libdohle.a is linked with, for suites that build one of their own.
 print-libs:

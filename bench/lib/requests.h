@@ -50,11 +50,11 @@ uint32_t fetch_offset_at(struct view frame);
 void heartbeat_frame(struct sink *out, const struct group_member *member);
 
 /* CreateTopics v7 with one replica. */
-void create_topic_call(struct client *client, const char *topic, int32_t partitions);
+void create_topic_call(struct client *client, const char *name, int32_t partitions);
 
 /* JoinGroup v9 and SyncGroup v5: makes the only member of its group, or one of many that join
  * without waiting for a leader's assignment to matter. member->group is given. */
 void join_group_call(struct client *client, struct group_member *member);
 
 /* ListOffsets v7: where the partition ends. */
-int64_t end_offset_call(struct client *client, const char *topic, int32_t partition);
+int64_t end_offset_call(struct client *client, const char *name, int32_t index);

@@ -87,7 +87,7 @@ static inline struct image_ids change_one(const int32_t *id)
 }
 
 /* Where a new replica on this broker lies by default (kraft.md 10.1). */
-struct uuid change_default_directory(const struct image *image, int32_t broker);
+struct uuid change_default_directory(const struct image *image, int32_t id);
 
 /* What to do with many partitions: those that `concerns` says get the same overrides. */
 struct change_sweep {

@@ -92,7 +92,7 @@ struct image {
 
 /* A zeroed object with `extra` bytes behind the struct, or NULL. */
 void *image_object_new(struct image *image, enum image_kind kind, size_t size, size_t extra);
-void image_object_free(struct image *image, void *object);
+void image_object_free(struct image *image, void *pointer);
 
 /* Note that `now` shall stand where `before` does; takes `now`, also on failure. False: no memory.
  */

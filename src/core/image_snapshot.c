@@ -517,9 +517,10 @@ bool image_become(struct image *image, struct image *other)
         if (!image_prepare(image, IMAGE_HOLD, image->hold, NULL)) return false;
         image_make(image);
     }
-    for (uint8_t kind = 0; kind < IMAGE_KINDS; kind++)
-        if (kind != IMAGE_PARTITION && !image_become_remove(image, other, kind)) return false;
-    for (uint8_t kind = 0; kind < IMAGE_KINDS; kind++)
-        if (kind != IMAGE_PARTITION && !image_become_set(image, other, kind)) return false;
+    for (int kind = 0; kind < IMAGE_KINDS; kind++)
+        if (kind != IMAGE_PARTITION && !image_become_remove(image, other, (uint8_t)kind))
+            return false;
+    for (int kind = 0; kind < IMAGE_KINDS; kind++)
+        if (kind != IMAGE_PARTITION && !image_become_set(image, other, (uint8_t)kind)) return false;
     return true;
 }

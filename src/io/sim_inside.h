@@ -310,8 +310,8 @@ struct sim_inode *sim_disk_file(struct sim_disk *disk, const char *path); /* Or 
 
 /* sim_op.c: submitted operations. */
 void sim_submit(struct io *io, struct io_op *op);
-void sim_op_run(struct sim_shard *shard, struct sim_op *op);  /* It takes effect. */
-void sim_op_done(struct sim_shard *shard, struct sim_op *op); /* It is there to be delivered. */
+void sim_op_run(struct sim_shard *shard, struct sim_op *held);  /* It takes effect. */
+void sim_op_done(struct sim_shard *shard, struct sim_op *held); /* It is there to be delivered. */
 uint32_t sim_ops_deliver(struct sim_shard *shard);
 void sim_ops_drop(struct sim_shard *shard);
 void sim_ops_finish(struct sim_shard *shard); /* Run what is in flight, deliver nothing. */

@@ -68,8 +68,9 @@ static bool judge_healed(struct crash_run *run, struct verdict *verdict)
     if (info.error != 0) return wrong(verdict, "offline: %s", run->rig->said);
     if (run->model->may_be_gone) return true;
     /* The trouble of the last try is told once. */
-    if (!open_log(run, run->model->durable == 0) && !open_log(run, run->model->durable == 0))
-        return wrong(verdict, "does not open: %s", run->rig->said);
+    bool opened = open_log(run, run->model->durable == 0);
+    if (!opened) opened = open_log(run, run->model->durable == 0);
+    if (!opened) return wrong(verdict, "does not open: %s", run->rig->said);
     for (int i = 0; i < 500 && info.full; i++) {
         rig_turn(run->rig); /* Twenty milliseconds each. */
         logs_dir_info(run->rig->logs, 0, &info);

@@ -112,4 +112,4 @@ void node_records_add(struct node_list *list, const struct node_records *in);
 const char *node_bytes(struct node_list *list, struct view bytes);
 
 /* Which part each byte belongs to: paints `parts[0 .. size)` from the list. */
-void node_paint(const struct node_list *list, uint8_t *parts, uint32_t size);
+void node_paint(const struct node_list *list, uint8_t *painted, uint32_t size);

@@ -46,7 +46,7 @@ static void put_id(struct out *out, const struct page_side *side, uint32_t i)
 static void put_legend(struct out *out)
 {
     out_text(out, "<ul class=\"legend\" aria-label=\"What the colours and letters mean\">");
-    for (uint8_t part = 0; part < NODE_PARTS; part++)
+    for (unsigned part = 0; part < NODE_PARTS; part++)
         out_format(out, "<li><span class=\"p p%u\">%c</span> %s</li>", part,
                    node_part_letter((enum node_part)part), node_part_name((enum node_part)part));
     out_text(out, "</ul>\n");

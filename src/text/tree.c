@@ -174,12 +174,12 @@ void tree_rows(struct out *out,
 
 void tree_legend(struct out *out, const struct tree_style *style)
 {
-    for (uint8_t part = 0; part < NODE_PARTS; part++) {
+    for (int part = 0; part < NODE_PARTS; part++) {
         if (part > 0) out_text(out, "  ");
-        color_on(out, style, part);
+        color_on(out, style, (uint8_t)part);
         if (!style->color) out_format(out, "%c ", node_part_letter((enum node_part)part));
         out_text(out, node_part_name((enum node_part)part));
-        color_off(out, style, part);
+        color_off(out, style, (uint8_t)part);
     }
     out_char(out, '\n');
 }
