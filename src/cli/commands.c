@@ -26,25 +26,46 @@ extern const struct cli_command command_wire_list;
 extern const struct cli_command command_wire_page;
 extern const struct cli_command command_wire_show;
 extern const struct cli_command command_wire_site;
+extern const struct cli_command command_wire_tap;
 
+/* One a line, in the order of the screen. */
+/* clang-format off */
 const struct cli_command *const cli_commands[] = {
-    &command_start,          &command_ready,          &command_config_list,
-    &command_config_explain, &command_produce,        &command_consume,
-    &command_topic_create,   &command_topic_list,     &command_topic_describe,
-    &command_topic_alter,    &command_topic_delete,   &command_cluster_describe,
-    &command_log_check,      &command_log_dump,       &command_wire_list,
-    &command_wire_show,      &command_wire_page,      &command_wire_decode,
-    &command_wire_encode,    &command_wire_diff,      &command_wire_site,
-    &command_doctor,         &command_check_liveness, &command_completions,
+    &command_start,
+    &command_ready,
+    &command_config_list,
+    &command_config_explain,
+    &command_produce,
+    &command_consume,
+    &command_topic_create,
+    &command_topic_list,
+    &command_topic_describe,
+    &command_topic_alter,
+    &command_topic_delete,
+    &command_cluster_describe,
+    &command_log_check,
+    &command_log_dump,
+    &command_wire_list,
+    &command_wire_show,
+    &command_wire_page,
+    &command_wire_decode,
+    &command_wire_encode,
+    &command_wire_diff,
+    &command_wire_tap,
+    &command_wire_site,
+    &command_doctor,
+    &command_check_liveness,
+    &command_completions,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 
 const struct cli_family cli_families[] = {
-    {"check",   CLI_CHECK, "does a running server do what Apache Kafka does?"              },
-    {"config",  CLI_RUN,   "the settings: list all, explain one"                           },
-    {"topic",   CLI_TALK,  "topics: create, list, describe, alter, delete"                 },
-    {"cluster", CLI_TALK,  "the cluster: describe it"                                      },
-    {"log",     CLI_LOOK,  "a log's files: dump them, check them"                          },
-    {"wire",    CLI_LOOK,  "Kafka's messages byte for byte: list, show, page, decode, diff"},
+    {"config", CLI_RUN, "the settings: list all, explain one"},
+    {"topic", CLI_TALK, "topics: create, list, describe, alter, delete"},
+    {"cluster", CLI_TALK, "the cluster: describe it"},
+    {"log", CLI_LOOK, "a log's files: dump them, check them"},
+    {"wire", CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, diff, tap"},
+    {"check", CLI_CHECK, "does a running server do what Apache Kafka does?"},
 };
+/* clang-format on */
 const int cli_family_count = ARRAY_SIZE(cli_families);

@@ -5,14 +5,12 @@
 #include "cli/wire_pcap.h"
 #include "base/bytes.h"
 #include "cli/load.h"
-#include "cli/wire_stream.h"
+#include "cli/wire_stream_print.h"
 
 #include <pcap/pcap.h>
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <sys/socket.h>
-#include <time.h>
 
 enum {
     ETHER_IPV4 = 0x0800,
@@ -34,89 +32,11 @@ struct pcap_library {
 
 struct capture {
     struct pcap_library library;
-    struct wire_printer *printer;
+    struct wire_stream_printer shown;
     struct streams streams;
-    enum cli_exit code;
     uint64_t fragments;
     uint16_t port;
 };
-
-/* ---- what is printed ------------------------------------------------------------------------- */
-
-static void put_endpoint(char *out, size_t size, const struct stream_endpoint *at)
-{
-    char address[INET6_ADDRSTRLEN];
-    inet_ntop(at->family, at->address, address, sizeof(address));
-    snprintf(out, size, at->family == AF_INET6 ? "[%s]:%u" : "%s:%u", address, at->port);
-}
-
-enum { NAME_BYTES = 192, PREFIX_BYTES = 256 };
-
-struct labels {
-    char from[64], to[64];
-    char time[40];
-};
-
-static void labels_of(struct labels *out, const struct stream_event *event)
-{
-    struct tm tm;
-    time_t seconds = (time_t)(event->time_us / 1000000);
-    put_endpoint(out->from, sizeof(out->from), event->from);
-    put_endpoint(out->to, sizeof(out->to), event->to);
-    gmtime_r(&seconds, &tm);
-    snprintf(out->time, sizeof(out->time), "%02d:%02d:%02d.%06d", tm.tm_hour, tm.tm_min, tm.tm_sec,
-             (int)(event->time_us % 1000000));
-}
-
-static bool print_frame(struct capture *capture,
-                        const struct stream_event *event,
-                        const struct labels *labels)
-{
-    char prefix[PREFIX_BYTES], json[400], name[NAME_BYTES], took[40] = "";
-
-    if (event->request_us >= 0)
-        snprintf(took, sizeof(took), "+%.3fms ",
-                 (double)(event->time_us - event->request_us) / 1000);
-    snprintf(prefix, sizeof(prefix), "%s %s > %s  %s", labels->time, labels->from, labels->to,
-             took);
-    snprintf(name, sizeof(name), "%s %s > %s", labels->time, labels->from, labels->to);
-    snprintf(json, sizeof(json), "\"time\":%" PRId64 ".%06d,\"from\":\"%s\",\"to\":\"%s\",",
-             event->time_us / 1000000, (int)(event->time_us % 1000000), labels->from, labels->to);
-    struct wire_printed printed = {event->frame_kind, event->frame, prefix, json, name};
-    if (event->kind == STREAM_RESPONSE && event->frame_kind == NULL) {
-        wire_print_damage(
-            capture->printer, name,
-            "%u bytes are a response whose request is not in the capture or not known",
-            event->frame.size);
-        return true;
-    }
-    capture->code = wire_print(capture->printer, &printed);
-    return capture->code == CLI_OK;
-}
-
-static bool visit(void *context, const struct stream_event *event)
-{
-    struct capture *capture = context;
-    struct labels labels;
-    char name[NAME_BYTES];
-
-    labels_of(&labels, event);
-    snprintf(name, sizeof(name), "%s %s > %s", labels.time, labels.from, labels.to);
-    switch (event->kind) {
-    case STREAM_REQUEST:
-    case STREAM_RESPONSE: return print_frame(capture, event, &labels);
-    case STREAM_TOKEN:
-        if (capture->printer->style != WIRE_PRINT_JSON)
-            out_format(&capture->printer->cli->out, "%s  SASL token  %u bytes\n", name,
-                       event->frame.size);
-        return true;
-    case STREAM_LOST: wire_print_damage(capture->printer, name, "%s", event->text); return true;
-    case STREAM_ENCRYPTED:
-        fprintf(capture->printer->cli->errors, "%s: speaks TLS and cannot be shown\n", name);
-        return true;
-    }
-    return true;
-}
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
@@ -139,7 +59,8 @@ static void take_tcp(struct capture *capture, struct reader *in, struct stream_s
     s->ack = (flags & 16) != 0;
     s->data = view_of(in->at, (uint32_t)reader_left(in));
     if (!streams_take(&capture->streams, s) && capture->streams.failed)
-        capture->code = (enum cli_exit)cli_fail(capture->printer->cli, CLI_FAILED, "out of memory");
+        capture->shown.code =
+            (enum cli_exit)cli_fail(capture->shown.printer->cli, CLI_FAILED, "out of memory");
 }
 
 /* Leave `size` bytes in `in`, if there are more: what follows a packet is padding. */
@@ -254,24 +175,24 @@ static void take_packets(struct capture *capture, pcap_t *pcap, const char *path
         if (skip_link(&in, link)) take_ip(capture, &in, time_us);
     }
     if (got == PCAP_ERROR)
-        wire_print_damage(capture->printer, path, "the capture ends in the middle: %s",
+        wire_print_damage(capture->shown.printer, path, "the capture ends in the middle: %s",
                           capture->library.error(pcap));
 }
 
 static void summary(const struct capture *capture)
 {
     const struct streams *streams = &capture->streams;
-    FILE *errors = capture->printer->cli->errors;
+    FILE *errors = capture->shown.printer->cli->errors;
 
-    fprintf(errors, "%" PRIu64 " frames on %" PRIu64 " connections", capture->printer->frame_count,
-            streams->connection_count);
+    fprintf(errors, "%" PRIu64 " frames on %" PRIu64 " connections",
+            capture->shown.printer->frame_count, streams->connection_count);
     if (streams->encrypted_count > 0)
         fprintf(errors, ", %" PRIu64 " speak TLS", streams->encrypted_count);
     if (streams->foreign_count > 0)
         fprintf(errors, ", %" PRIu64 " speak something else", streams->foreign_count);
     if (capture->fragments > 0)
         fprintf(errors, ", %" PRIu64 " IP fragments left out", capture->fragments);
-    fprintf(errors, "; %" PRIu64 " damaged\n", capture->printer->damaged_count);
+    fprintf(errors, "; %" PRIu64 " damaged\n", capture->shown.printer->damaged_count);
 }
 
 static enum cli_exit load_pcap(struct cli *cli, struct pcap_library *library)
@@ -290,7 +211,7 @@ static enum cli_exit load_pcap(struct cli *cli, struct pcap_library *library)
 
 enum cli_exit wire_pcap(struct wire_printer *printer, const char *path, uint16_t port)
 {
-    struct capture capture = {.printer = printer, .port = port};
+    struct capture capture = {.shown.printer = printer, .port = port};
     char error[PCAP_ERRBUF_SIZE] = "";
 
     struct pcap_library *library = &capture.library;
@@ -308,10 +229,10 @@ enum cli_exit wire_pcap(struct wire_printer *printer, const char *path, uint16_t
         library->close(pcap);
         return CLI_FAILED;
     }
-    streams_init(&capture.streams, printer->cli->mem, visit, &capture);
+    streams_init(&capture.streams, printer->cli->mem, wire_stream_print, &capture.shown);
     take_packets(&capture, pcap, path);
     streams_end(&capture.streams);
     library->close(pcap);
-    if (capture.code == CLI_OK) summary(&capture);
-    return capture.code;
+    if (capture.shown.code == CLI_OK) summary(&capture);
+    return capture.shown.code;
 }
