@@ -135,6 +135,9 @@ void topic_log_config(const struct node *node, struct view topic, struct log_con
 extern const struct net_handler broker_handlers[];
 extern const uint32_t broker_handler_count;
 
+/* Are consumer groups (KIP-848) served: by the cluster's features, and by this node's settings? */
+bool broker_consumer_groups(const struct node *node);
+
 void handle_metadata(struct shard *shard, struct request *request);
 void handle_describe_cluster(struct shard *shard, struct request *request);
 void handle_describe_topic_partitions(struct shard *shard, struct request *request);
@@ -152,6 +155,8 @@ void handle_join_group(struct shard *shard, struct request *request);
 void handle_sync_group(struct shard *shard, struct request *request);
 void handle_heartbeat(struct shard *shard, struct request *request);
 void handle_leave_group(struct shard *shard, struct request *request);
+void handle_consumer_group_heartbeat(struct shard *shard, struct request *request);
+void handle_consumer_group_describe(struct shard *shard, struct request *request);
 void handle_offset_commit(struct shard *shard, struct request *request);
 void handle_offset_fetch(struct shard *shard, struct request *request);
 void handle_offset_delete(struct shard *shard, struct request *request);

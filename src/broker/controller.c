@@ -381,6 +381,7 @@ const char *controller_not_ready(const struct node *node)
 static const struct image_range served_features[] = {
     {VIEW("metadata.version"),                 CLUSTER_METADATA_VERSION_MIN, CLUSTER_METADATA_VERSION},
     {VIEW("eligible.leader.replicas.version"), 0,                            1                       },
+    {VIEW("group.version"),                    0,                            1                       },
 };
 
 /* Without a broker part of ours the features are those of the brokers to come: as Apache Kafka's

@@ -2,10 +2,14 @@
 #include "broker/coordinator.h"
 
 #include <errno.h>
+#include <string.h>
+#include <strings.h>
 
 #include "broker/broker.h"
 #include "broker/coordinator_inside.h"
 #include "broker/metadata_log.h"
+#include "core/config.h"
+#include "core/consumer_group.h"
 #include "core/offsets.h"
 
 #define COORDINATOR_BATCH_BYTES_MAX (8u * 1024u * 1024u)
@@ -352,6 +356,60 @@ void coordinator_resign(struct coordinator_part *part, const char *why)
     part->groups = groups_free(part->groups);
 }
 
+static struct consumer_group_interval interval_setting(const struct node *node,
+                                                       const char *names[3])
+{
+    return (struct consumer_group_interval){
+        .value_ms = broker_setting_number(node, names[0]),
+        .min_ms = broker_setting_number(node, names[1]),
+        .max_ms = broker_setting_number(node, names[2]),
+    };
+}
+
+static uint32_t migration_setting(struct view policy)
+{
+    static const struct {
+        const char *name;
+        uint32_t migration;
+    } policies[] = {
+        {"disabled",      0                                                },
+        {"upgrade",       CONSUMER_GROUP_UPGRADE                           },
+        {"downgrade",     CONSUMER_GROUP_DOWNGRADE                         },
+        {"bidirectional", CONSUMER_GROUP_UPGRADE | CONSUMER_GROUP_DOWNGRADE},
+    };
+    for (uint32_t i = 0; i < ARRAY_SIZE(policies); i++)
+        if (policy.size == strlen(policies[i].name) &&
+            strncasecmp((const char *)policy.data, policies[i].name, policy.size) == 0)
+            return policies[i].migration;
+    return 0;
+}
+
+/* The machine's view of the cluster, and the settings of consumer groups as they are now. */
+static void part_see(struct coordinator_part *part)
+{
+    const struct node *node = part->node;
+    struct consumer_group_options options = {
+        .session =
+            interval_setting(node, (const char *[]){"group.consumer.session.timeout.ms",
+                                                    "group.consumer.min.session.timeout.ms",
+                                                    "group.consumer.max.session.timeout.ms"}),
+        .heartbeat =
+            interval_setting(node, (const char *[]){"group.consumer.heartbeat.interval.ms",
+                                                    "group.consumer.min.heartbeat.interval.ms",
+                                                    "group.consumer.max.heartbeat.interval.ms"}),
+        .assignment =
+            interval_setting(node, (const char *[]){"group.consumer.assignment.interval.ms",
+                                                    "group.consumer.min.assignment.interval.ms",
+                                                    "group.consumer.max.assignment.interval.ms"}),
+        .regex_refresh_ms = broker_setting_number(node, "group.consumer.regex.refresh.interval.ms"),
+        .size_max = (uint32_t)broker_setting_number(node, "group.consumer.max.size"),
+        .migration =
+            migration_setting(broker_setting(node, VIEW("group.consumer.migration.policy"))),
+        .assignors = broker_setting(node, VIEW("group.consumer.assignors")),
+    };
+    groups_see(part->groups, node->image, &options);
+}
+
 void coordinator_load(struct coordinator_part *part)
 {
     struct node *node = part->node;
@@ -367,6 +425,7 @@ void coordinator_load(struct coordinator_part *part)
     part->groups =
         groups_new(node->mem, &options, io_random(node->io, IO_RANDOM_HASH), io_now_ms(node->io));
     part->state = part->groups == NULL ? PART_FAILED : PART_LOADING;
+    if (part->groups != NULL) part_see(part);
     part->load.began = false;
     part->load.again = part->load.op.in_flight;
     if (part->state == PART_LOADING && !part->load.again) coordinator_load_go(part);
@@ -440,10 +499,36 @@ void coordinator_turn(struct node *node)
         if (c->parts[i]->replica != NULL) coordinator_load(c->parts[i]);
 }
 
+static bool ids_equal(struct image_ids a, struct image_ids b)
+{
+    return a.count == b.count && memcmp(a.items, b.items, a.count * sizeof(*a.items)) == 0;
+}
+
+/* Does it concern what consumer groups assign: topics, their partitions, the racks of these? */
+static bool changes_topics(const struct image_change *change)
+{
+    if (change->kind == IMAGE_TOPIC || change->kind == IMAGE_BROKER) return true;
+    if (change->kind != IMAGE_PARTITION) return false;
+    if (change->before == NULL || change->now == NULL) return true;
+    return !ids_equal(image_list((const struct image_partition *)change->before, IMAGE_REPLICAS),
+                      image_list((const struct image_partition *)change->now, IMAGE_REPLICAS));
+}
+
+static bool changes_settings(const struct image_change *change)
+{
+    const struct image_object *object = change->now != NULL ? change->now : change->before;
+    return change->kind == IMAGE_CONFIGS &&
+           ((const struct image_configs *)object)->type == IMAGE_RESOURCE_BROKER;
+}
+
 void coordinator_follow(struct node *node, const struct image_change *change)
 {
     struct coordinator *c = node->coordinator;
     if (c->stopped) return;
+    for (uint32_t i = 0; changes_topics(change) && i < c->part_count; i++)
+        if (c->parts[i]->groups != NULL) groups_topics_changed(c->parts[i]->groups);
+    for (uint32_t i = 0; changes_settings(change) && i < c->part_count; i++)
+        if (c->parts[i]->groups != NULL) part_see(c->parts[i]);
     if (change->kind == IMAGE_TOPIC && change->now == NULL) {
         const struct image_topic *gone = (const struct image_topic *)change->before;
         for (uint32_t i = 0; i < c->part_count; i++)

@@ -1,9 +1,13 @@
-/* group_admin.c - looking at groups and deleting them: DescribeGroups, ListGroups, DeleteGroups.
+/* group_admin.c - looking at groups and deleting them: DescribeGroups, ConsumerGroupDescribe,
+ * ListGroups, DeleteGroups.
  *
  * Each may touch many partitions of the coordinator: every part of the answer is made at once and
  * held by its partition; the last one that is let go sends the whole. */
 #include "broker/broker.h"
 #include "broker/coordinator.h"
+#include "core/consumer_group.h"
+#include "gen/consumer_group_describe_request.h"
+#include "gen/consumer_group_describe_response.h"
 #include "gen/delete_groups_request.h"
 #include "gen/delete_groups_response.h"
 #include "gen/describe_groups_request.h"
@@ -125,6 +129,103 @@ void handle_describe_groups(struct shard *shard, struct request *request)
     gather_less(gather);
 }
 
+/* ---- ConsumerGroupDescribe ------------------------------------------------------------------- */
+
+static void consumer_fail(struct gather_part *part, enum kafka_error error)
+{
+    struct consumer_group_describe_response_described_group *out = part->out;
+    struct view id = out->group_id;
+    wire_struct_defaults(&wire_consumer_group_describe_response_described_group_shape, out);
+    out->group_id = id;
+    out->error_code = (int16_t)error;
+}
+
+static bool consumer_topics_allowed(
+    struct request *request,
+    const struct consumer_group_describe_response_assignment *assignment)
+{
+    for (int32_t i = 0; i < assignment->topic_partitions.count; i++)
+        if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC,
+                         assignment->topic_partitions.items[i].topic_name))
+            return false;
+    return true;
+}
+
+/* Whoever may not see one of its topics sees nothing of the group. */
+static bool consumer_allowed(struct request *request,
+                             const struct consumer_group_describe_response_described_group *group)
+{
+    for (int32_t m = 0; m < group->members.count; m++) {
+        const struct consumer_group_describe_response_member *member = &group->members.items[m];
+        for (int32_t i = 0; i < member->subscribed_topic_names.count; i++)
+            if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC,
+                             member->subscribed_topic_names.items[i]))
+                return false;
+        if (!consumer_topics_allowed(request, &member->assignment) ||
+            !consumer_topics_allowed(request, &member->target_assignment))
+            return false;
+    }
+    return true;
+}
+
+static enum kafka_error consumer_one(struct request *request,
+                                     struct gather_part *item,
+                                     struct coordinator_part **part)
+{
+    const struct consumer_group_describe_request *in = request->message;
+    struct consumer_group_describe_response_described_group *out = item->out;
+    struct node *node = node_of(request->shard);
+    if (!broker_consumer_groups(node)) return KAFKA_UNSUPPORTED_VERSION;
+    if (!auth_allows(request, AUTH_DESCRIBE, AUTH_GROUP, out->group_id))
+        return KAFKA_GROUP_AUTHORIZATION_FAILED;
+    if (out->group_id.null || out->group_id.size == 0) return KAFKA_INVALID_GROUP_ID;
+    enum kafka_error error = coordinator_find(node, out->group_id, part);
+    if (error != KAFKA_NONE) return error;
+    if (!consumer_group_describe(coordinator_groups(*part), &request->arena, out))
+        return KAFKA_COORDINATOR_NOT_AVAILABLE;
+    if (!consumer_allowed(request, out)) return KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    if (in->include_authorized_operations && out->error_code == KAFKA_NONE)
+        out->authorized_operations = AUTH_GROUP_OPERATIONS;
+    return KAFKA_NONE;
+}
+
+void handle_consumer_group_describe(struct shard *shard, struct request *request)
+{
+    const struct consumer_group_describe_request *in = request->message;
+    struct gather *gather = gather_new(request);
+    size_t count = (size_t)MAX(in->group_ids.count, 0);
+    struct consumer_group_describe_response_described_group *items =
+        broker_array(request, count, sizeof(*items));
+    struct gather_part *parts = broker_array(request, count, sizeof(*parts));
+    (void)shard;
+    if (gather == NULL || (count > 0 && (items == NULL || parts == NULL))) {
+        gather_no_memory(request);
+        return;
+    }
+    struct consumer_group_describe_response *out = gather->response;
+    out->groups.items = items;
+    out->groups.count = (int32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        struct coordinator_part *part;
+        wire_struct_defaults(&wire_consumer_group_describe_response_described_group_shape,
+                             &items[i]);
+        items[i].group_id = in->group_ids.items[i];
+        parts[i] = (struct gather_part){.gather = gather, .fail = consumer_fail, .out = &items[i]};
+        enum kafka_error error = consumer_one(request, &parts[i], &part);
+        if (error != KAFKA_NONE) {
+            request_error(request, (int16_t)error);
+            consumer_fail(&parts[i], error);
+            if (error == KAFKA_TOPIC_AUTHORIZATION_FAILED)
+                items[i].error_message = VIEW("The group has described topic(s) that the client is "
+                                              "not authorized to describe.");
+            continue;
+        }
+        if (items[i].error_code != KAFKA_NONE) request_error(request, items[i].error_code);
+        gather_hold(&parts[i], part);
+    }
+    gather_less(gather);
+}
+
 /* ---- ListGroups ------------------------------------------------------------------------------ */
 
 struct listing_groups {
@@ -167,7 +268,7 @@ static bool list_one(void *context, const struct group_listed *listed)
     struct list_groups_response *out = listing->out;
     struct arena *arena = &listing->request->arena;
     if (!filter_passes(in->states_filter.items, in->states_filter.count, listed->state) ||
-        !filter_passes(in->types_filter.items, in->types_filter.count, VIEW("classic")))
+        !filter_passes(in->types_filter.items, in->types_filter.count, listed->type))
         return true;
     if (!auth_allows(listing->request, AUTH_DESCRIBE, AUTH_CLUSTER, VIEW("kafka-cluster")) &&
         !auth_allows(listing->request, AUTH_DESCRIBE, AUTH_GROUP, listed->id))
@@ -178,7 +279,7 @@ static bool list_one(void *context, const struct group_listed *listed)
     item->group_id = arena_copy(arena, listed->id);
     item->protocol_type = arena_copy(arena, listed->protocol_type);
     item->group_state = listed->state;
-    item->group_type = VIEW("classic");
+    item->group_type = listed->type;
     listing->failed = arena->failed;
     return !listing->failed;
 }

@@ -129,7 +129,8 @@ static enum kafka_error commit_puts(struct commit *commit,
                 .in = &in->topics.items[t].partitions.items[p],
             };
             *error = (int16_t)offsets_commit_put(coordinator_groups(part), step, by, &put);
-            if (*error == KAFKA_UNKNOWN_SERVER_ERROR) return KAFKA_UNKNOWN_SERVER_ERROR;
+            if (*error != KAFKA_NONE && *error != KAFKA_OFFSET_METADATA_TOO_LARGE)
+                return (enum kafka_error) * error; /* One that is not the member's fails all. */
         }
     }
     return KAFKA_NONE;
@@ -419,8 +420,10 @@ static void fetched_begin(struct fetching_group *group)
     group->hold.done = fetched_done;
     if (!auth_allows(request, AUTH_DESCRIBE, AUTH_GROUP, id))
         error = KAFKA_GROUP_AUTHORIZATION_FAILED;
-    else if (error == KAFKA_NONE && !fetched_group(group))
-        error = KAFKA_COORDINATOR_NOT_AVAILABLE;
+    if (error == KAFKA_NONE)
+        error = offsets_fetch_check(coordinator_groups(group->part), id, group->in->member_id,
+                                    group->in->member_epoch);
+    if (error == KAFKA_NONE && !fetched_group(group)) error = KAFKA_COORDINATOR_NOT_AVAILABLE;
     if (error != KAFKA_NONE)
         fetched_done(&group->hold, error);
     else

@@ -6,6 +6,10 @@
 #include "broker/broker.h"
 #include "broker/controller.h"
 #include "broker/coordinator.h"
+#include "core/config.h"
+#include "core/consumer_group.h"
+#include "gen/consumer_group_heartbeat_request.h"
+#include "gen/consumer_group_heartbeat_response.h"
 #include "gen/find_coordinator_request.h"
 #include "gen/find_coordinator_response.h"
 #include "gen/heartbeat_request.h"
@@ -242,6 +246,64 @@ void handle_leave_group(struct shard *shard, struct request *request)
     /* That nobody is left is logged as well as may be: the members are gone either way. */
     (void)!coordinator_commit(part, &step);
     coordinator_hold(part, &call->hold);
+}
+
+/* ---- ConsumerGroupHeartbeat ------------------------------------------------------------------ */
+
+bool broker_consumer_groups(const struct node *node)
+{
+    return image_feature_level(node->image, VIEW("group.version")) >= 1 &&
+           config_list_has(broker_setting(node, VIEW("group.coordinator.rebalance.protocols")),
+                           VIEW("consumer"));
+}
+
+static enum kafka_error consumer_gate(struct request *request, struct coordinator_part **part)
+{
+    const struct consumer_group_heartbeat_request *in = request->message;
+    struct node *node = node_of(request->shard);
+    if (!broker_consumer_groups(node)) return KAFKA_UNSUPPORTED_VERSION;
+    if (!auth_allows(request, AUTH_READ, AUTH_GROUP, in->group_id))
+        return KAFKA_GROUP_AUTHORIZATION_FAILED;
+    for (int32_t i = 0; i < in->subscribed_topic_names.count; i++)
+        if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, in->subscribed_topic_names.items[i]))
+            return KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    return coordinator_find(node, in->group_id, part);
+}
+
+static enum kafka_error consumer_step(struct request *request,
+                                      struct coordinator_part *part,
+                                      struct consumer_group_heartbeat_response *out)
+{
+    struct step step;
+    struct consumer_group_beat beat = {
+        .request = request->message,
+        .client_id = request->client_id,
+        .client_host = client_host(request),
+        .regex_fault = VIEW_NULL,
+        .arrived_ms = request->arrived_ms,
+    };
+    if (beat.request->subscribed_topic_regex.size > 0)
+        beat.regex_fault = VIEW("This build does not serve regular expressions.");
+    coordinator_step(part, &step, request);
+    if (consumer_group_heartbeat(coordinator_groups(part), &step, &beat, out) != STEP_DONE)
+        return KAFKA_COORDINATOR_NOT_AVAILABLE;
+    return coordinator_commit(part, &step);
+}
+
+void handle_consumer_group_heartbeat(struct shard *shard, struct request *request)
+{
+    struct coordinator_part *part;
+    struct simple_call *call = simple_new(request);
+    (void)shard;
+    if (call == NULL) return;
+    struct consumer_group_heartbeat_response *out = call->response;
+    call->error_code = &out->error_code;
+    enum kafka_error error = consumer_gate(request, &part);
+    if (error == KAFKA_NONE) error = consumer_step(request, part, out);
+    if (error != KAFKA_NONE)
+        simple_done(&call->hold, error);
+    else
+        coordinator_hold(part, &call->hold);
 }
 
 /* ---- FindCoordinator ------------------------------------------------------------------------- */

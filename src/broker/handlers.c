@@ -59,6 +59,8 @@ const struct net_handler broker_handlers[] = {
     {67, 0, 0,  0, WIRE_CONTROLLER, handle_forwarded                      },
     {70, 0, 0,  0, WIRE_CONTROLLER, handle_forwarded                      },
     {73, 0, 0,  0, WIRE_CONTROLLER, handle_forwarded                      },
+    {68, 0, 1,  0, WIRE_BROKER,     handle_consumer_group_heartbeat       },
+    {69, 0, 1,  0, WIRE_BROKER,     handle_consumer_group_describe        },
     {75, 0, 0,  0, WIRE_BROKER,     handle_describe_topic_partitions      },
     {94, 0, 0,  0, BOTH,            handle_forwarded                      },
 };

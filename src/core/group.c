@@ -1,5 +1,6 @@
 /* group.c - see group.h: groups by id, states, timers, the heartbeat. */
-#include "core/group_internal.h"
+#include "core/consumer_group_internal.h"
+#include "core/join.h"
 
 #include "gen/describe_groups_response.h"
 
@@ -63,6 +64,7 @@ void groups_unload(struct groups *groups, enum kafka_error error)
             member->join = NULL;
             member->sync = NULL;
         }
+        if (group->consumer != NULL) consumer_group_unload(group);
         group_move(group, GROUP_DEAD);
     }
 }
@@ -89,6 +91,7 @@ void groups_begin(struct groups *groups, const struct step *step)
     groups->now_ms = step->now_ms;
     groups->wall_ms = step->wall_ms;
     groups->decision = (struct group_decision){.kind = DECISION_NONE};
+    groups->settle.set = false;
 }
 
 uint32_t groups_count(const struct groups *groups)
@@ -139,9 +142,11 @@ struct group *group_new(struct groups *groups, struct view id)
     return group;
 }
 
-void group_free(struct group *group)
+/* All but the offsets. */
+static void group_clear(struct group *group)
 {
     struct groups *groups = group->groups;
+    consumer_group_free(group);
     list_foreach (link, &group->member_list) {
         struct member *member = container_of(link, struct member, link);
         assert(member->join == NULL);
@@ -153,17 +158,46 @@ void group_free(struct group *group)
         group_pending_drop(group, container_of(node, struct pending_member, by_id));
     group_timer_cancel(group, &group->join_timer);
     group_timer_cancel(group, &group->sync_timer);
+    group_text_free(groups->mem, &group->protocol_type);
+    group_text_free(groups->mem, &group->protocol);
+}
+
+void group_free(struct group *group)
+{
+    struct groups *groups = group->groups;
+    group_clear(group);
     offsets_free(group);
     map_free(&group->members);
     map_free(&group->instances);
     map_free(&group->pending);
     map_free(&group->offsets);
     map_free(&group->topics);
-    group_text_free(groups->mem, &group->protocol_type);
-    group_text_free(groups->mem, &group->protocol);
     map_remove(&groups->by_id, &group->by_id);
     list_remove(&group->link);
     mem_put(groups->mem, group, group->size_bytes);
+}
+
+void group_forget(struct group *group)
+{
+    if (group->offsets.count == 0) {
+        group_free(group);
+        return;
+    }
+    group_clear(group);
+    assert(group->members.count == 0);
+    group->state = GROUP_EMPTY;
+    group->previous = GROUP_DEAD;
+    group->generation = 0;
+    group->leader = NULL;
+}
+
+struct view group_missing_text(struct arena *arena,
+                               struct view id,
+                               const struct group *group,
+                               struct view kind)
+{
+    if (group == NULL) return JOIN(arena, VIEW("Group "), id, VIEW(" not found."));
+    return JOIN(arena, VIEW("Group "), id, VIEW(" is not a "), kind, VIEW(" group."));
 }
 
 struct member *group_member(const struct group *group, struct view id)
@@ -232,9 +266,10 @@ void group_touch(struct member *member)
 
 enum kafka_error group_heartbeat(struct groups *groups, const struct group_beat *beat)
 {
-    const struct group *group = groups_find(groups, beat->group_id);
+    struct group *group = groups_find(groups, beat->group_id);
     if (group == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
     if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
+    if (group->consumer != NULL) return consumer_group_classic_beat(group, beat);
     group_check(group);
     enum kafka_error error = group_validate(group, beat->member_id, beat->instance_id);
     if (error != KAFKA_NONE) return error;
@@ -275,6 +310,22 @@ bool groups_tick(struct groups *groups, struct step *step)
         break;
     case TIMER_JOIN: group_join_timer(container_of(timer, struct group, join_timer), step); break;
     case TIMER_SYNC: group_sync_timer(container_of(timer, struct group, sync_timer), step); break;
+    case TIMER_CONSUMER_SESSION:
+        consumer_group_timer(container_of(timer, struct consumer_member, session),
+                             TIMER_CONSUMER_SESSION, step);
+        break;
+    case TIMER_CONSUMER_REBALANCE:
+        consumer_group_timer(container_of(timer, struct consumer_member, rebalance),
+                             TIMER_CONSUMER_REBALANCE, step);
+        break;
+    case TIMER_CONSUMER_JOIN:
+        consumer_group_timer(container_of(timer, struct consumer_member, join), TIMER_CONSUMER_JOIN,
+                             step);
+        break;
+    case TIMER_CONSUMER_SYNC:
+        consumer_group_timer(container_of(timer, struct consumer_member, sync), TIMER_CONSUMER_SYNC,
+                             step);
+        break;
     }
     return true;
 }
@@ -319,11 +370,12 @@ bool group_describe(const struct groups *groups,
                     struct describe_groups_response_described_group *out)
 {
     const struct group *group = groups_find(groups, out->group_id);
-    if (group == NULL) {
+    if (group == NULL || group->consumer != NULL) {
         out->group_state = VIEW("Dead");
-        if (version >= 6) out->error_code = KAFKA_GROUP_ID_NOT_FOUND;
-        if (version >= 6) out->error_message = VIEW("There is no such classic group.");
-        return true;
+        if (version < 6) return true;
+        out->error_code = KAFKA_GROUP_ID_NOT_FOUND;
+        out->error_message = group_missing_text(arena, out->group_id, group, VIEW("classic"));
+        return !arena->failed;
     }
     out->group_state = state_name(group);
     out->protocol_type = arena_copy(arena, or_empty(group->protocol_type));
@@ -349,7 +401,12 @@ void groups_list(const struct groups *groups,
             .id = group->id,
             .protocol_type = or_empty(group->protocol_type),
             .state = state_name(group),
+            .type = VIEW("classic"),
         };
+        if (group->consumer != NULL) {
+            listed.type = listed.protocol_type = VIEW("consumer");
+            listed.state = consumer_group_state(group->consumer);
+        }
         if (!each(context, &listed)) return;
     }
 }
@@ -365,9 +422,22 @@ enum step_result group_delete(struct groups *groups,
            : group->state == GROUP_DEAD  ? KAFKA_GROUP_ID_NOT_FOUND
            : group->state != GROUP_EMPTY ? KAFKA_NON_EMPTY_GROUP
                                          : KAFKA_NONE;
+    bool members = group != NULL && group->consumer != NULL && group->consumer->members.count > 0;
+    if (*out == KAFKA_NONE && members) *out = KAFKA_NON_EMPTY_GROUP;
     if (*out != KAFKA_NONE) return STEP_DONE;
     enum step_result result = offsets_tombstones(group, step);
     if (result != STEP_DONE) return result;
+    return group_end_put(group, step);
+}
+
+enum step_result group_end_put(const struct group *group, struct step *step)
+{
+    if (group->consumer != NULL) {
+        /* Its records stand or fall together, and no member has any: they are few. */
+        uint32_t needed = group->consumer->targets.count + group->consumer->regexes.count + 3;
+        if (step_room(step) < needed && step->record_count > 0) return STEP_MORE;
+        return consumer_group_gone(group, step) ? STEP_DONE : STEP_E_MEMORY;
+    }
     if (step_room(step) == 0) return STEP_MORE;
     return group_tombstone_put(step, group->id) ? STEP_DONE : STEP_E_MEMORY;
 }

@@ -1,4 +1,6 @@
-/* group.h - the classic groups and the offsets of one partition of __consumer_offsets.
+/* group.h - the groups and the offsets of one partition of __consumer_offsets: all of it but what
+ * only consumer groups have (consumer_group.h). What is said of a group's states below is of
+ * classic ones.
  *
  * A machine in the shape of step.h. A step decides: it leaves records in the step, changes soft
  * state (who waits, deadlines, the states of a rebalance), and puts requests that are answered on
@@ -185,6 +187,7 @@ struct group_listed {
     struct view id;
     struct view protocol_type; /* Empty if there is none. */
     struct view state;         /* "Stable" */
+    struct view type;          /* "classic", "consumer" */
 };
 
 /* Each group, until `each` returns false. */

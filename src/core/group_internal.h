@@ -3,13 +3,22 @@
 
 #include "base/map.h"
 #include "base/wheel.h"
-#include "core/group.h"
+#include "core/consumer_group.h"
 
 #define GROUP_NEW_MEMBER_MS 300000 /* A new member's session until its first join is answered. */
 
 enum group_state { GROUP_EMPTY, GROUP_PREPARING, GROUP_COMPLETING, GROUP_STABLE, GROUP_DEAD };
 
-enum group_timer_kind { TIMER_SESSION, TIMER_PENDING, TIMER_JOIN, TIMER_SYNC };
+enum group_timer_kind {
+    TIMER_SESSION,
+    TIMER_PENDING,
+    TIMER_JOIN,
+    TIMER_SYNC,
+    TIMER_CONSUMER_SESSION, /* These are in struct consumer_member. */
+    TIMER_CONSUMER_REBALANCE,
+    TIMER_CONSUMER_JOIN,
+    TIMER_CONSUMER_SYNC
+};
 
 struct group_timer {
     struct wheel_entry entry;
@@ -70,6 +79,8 @@ struct group {
     struct groups *groups;
     struct view id; /* Behind the struct. */
     uint32_t size_bytes;
+    struct consumer_group *consumer; /* Not NULL: a consumer group; all that follows down to the
+                                        offsets is then as in an empty classic one. */
     enum group_state state;
     enum group_state previous;
     int64_t state_wall_ms;     /* -1: unknown. */
@@ -106,8 +117,26 @@ struct group_decision {
     bool old_led;
 };
 
+/* What follows from a heartbeat of a consumer group once its records are in place: soft state.
+ * Views are of the request. */
+enum consumer_timer_act { CONSUMER_TIMER_KEEP, CONSUMER_TIMER_SET, CONSUMER_TIMER_CANCEL };
+struct consumer_settle {
+    bool set;
+    struct view group;
+    struct view member;
+    int64_t contact_ms;
+    bool refreshed; /* The group has looked at its topics, as of this version. */
+    uint64_t topics_version;
+    enum consumer_timer_act rebalance;
+    int64_t rebalance_ms; /* When it comes up. */
+};
+
 struct groups {
     struct mem *mem;
+    const struct image *image; /* NULL: there are no topics. */
+    struct consumer_group_options consumer_options;
+    uint64_t topics_version; /* Grows when topics, partitions or racks change. */
+    struct consumer_settle settle;
     struct group_options options;
     uint64_t seed;
     struct map by_id;
@@ -125,6 +154,13 @@ void groups_begin(struct groups *groups, const struct step *step);
 struct group *groups_find(const struct groups *groups, struct view id);
 MUST_USE struct group *group_new(struct groups *groups, struct view id);
 void group_free(struct group *group);
+/* The group is no more, of whichever kind it was; offsets that it has stay, in a simple group. */
+void group_forget(struct group *group);
+/* "Classic group X not found.", or that X (if there is one) is not of this kind. */
+struct view group_missing_text(struct arena *arena,
+                               struct view id,
+                               const struct group *group,
+                               struct view kind);
 void group_move(struct group *group, enum group_state state);
 struct member *group_member(const struct group *group, struct view id);
 struct member *group_static_member(const struct group *group, struct view instance);
@@ -165,6 +201,8 @@ void group_remove(struct group *group, struct member *member);
 MUST_USE bool member_use_protocols(struct member *member, struct member_protocols *protocols);
 void member_park_join(struct member *member, struct group_wait *wait);
 void member_sync_came(struct member *member);
+/* "prefix-uuid"; of a null prefix, the UUID alone. Null: no memory. */
+struct view group_member_id_make(struct step *step, struct view prefix);
 void group_pending_drop(struct group *group, struct pending_member *pending);
 bool group_supports(const struct group *group, const struct join_group_request *in);
 struct view group_choose(struct group *group);
@@ -197,6 +235,14 @@ MUST_USE bool group_record_put(const struct group *group,
                                struct step *step,
                                const struct sync_group_request *assignments);
 MUST_USE bool group_tombstone_put(struct step *step, struct view id);
+/* Tombstones of a group without members, whichever kind it is. STEP_MORE: no room. */
+MUST_USE enum step_result group_end_put(const struct group *group, struct step *step);
+/* A key's or a value's message behind its two bytes of type or version. NULL: it is not one, or
+ * there is no memory (arena->failed). */
+const void *group_part_decode(struct arena *arena,
+                              struct view bytes,
+                              const struct wire_message *message,
+                              int16_t version);
 
 /* ---- offsets.c */
 enum groups_result offsets_apply(struct groups *groups,

@@ -1,11 +1,9 @@
 /* group_join.c - JoinGroup: new members, known ones, static ones that come back (groups.md 5, 10).
  */
-#include "core/group_internal.h"
+#include "core/consumer_group_internal.h"
 
 #include "gen/join_group_request.h"
 #include "gen/join_group_response.h"
-
-#define UUID_TEXT_BYTES 36u
 
 struct joining {
     struct groups *groups;
@@ -20,25 +18,6 @@ static enum step_result join_refuse(const struct joining *j, enum kafka_error er
 {
     group_join_error(j->groups, j->wait, error, id);
     return STEP_DONE;
-}
-
-/* "prefix-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as Kafka makes them. */
-static struct view member_id_make(struct step *step, struct view prefix)
-{
-    static const char digits[] = "0123456789abcdef";
-    struct uuid id = step_uuid(step);
-    uint32_t size = prefix.size + 1 + UUID_TEXT_BYTES;
-    uint8_t *text = step_get(step, size);
-    if (text == NULL) return VIEW_NULL;
-    if (prefix.size > 0) memcpy(text, prefix.data, prefix.size);
-    uint8_t *at = text + prefix.size;
-    *at++ = '-';
-    for (uint32_t i = 0; i < sizeof(id.bytes); i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
-        *at++ = (uint8_t)digits[id.bytes[i] >> 4];
-        *at++ = (uint8_t)digits[id.bytes[i] & 15];
-    }
-    return view_of(text, size);
 }
 
 static int32_t join_rebalance_ms(const struct joining *j)
@@ -216,7 +195,9 @@ static enum step_result join_unknown(const struct joining *j)
     struct view instance = j->request->group_instance_id;
     if (!group_supports(j->group, j->request))
         return join_refuse(j, KAFKA_INCONSISTENT_GROUP_PROTOCOL, VIEW_EMPTY);
-    struct view id = member_id_make(j->step, instance.null ? j->in->client_id : instance);
+    struct view id = group_member_id_make(j->step, !instance.null          ? instance
+                                                   : j->in->client_id.null ? VIEW_EMPTY
+                                                                           : j->in->client_id);
     if (id.null) return STEP_E_MEMORY;
     if (instance.null) return j->step->caller.version >= 4 ? join_hand_out(j, id) : join_add(j, id);
     struct member *owner = group_static_member(j->group, instance);
@@ -311,6 +292,16 @@ static enum step_result join_create(struct joining *j)
     return STEP_DONE;
 }
 
+/* An empty consumer group makes way for a classic one; others take classic members, or not. */
+static enum step_result join_consumer_group(struct joining *j)
+{
+    struct view id = j->request->member_id;
+    if (j->group->consumer->members.count > 0)
+        return join_refuse(j, KAFKA_INCONSISTENT_GROUP_PROTOCOL, VIEW_EMPTY);
+    if (id.size > 0) return join_refuse(j, KAFKA_UNKNOWN_MEMBER_ID, id);
+    return join_refuse(j, KAFKA_INCONSISTENT_GROUP_PROTOCOL, VIEW_EMPTY);
+}
+
 enum step_result group_join(struct groups *groups,
                             struct step *step,
                             const struct group_join *in,
@@ -335,6 +326,7 @@ enum step_result group_join(struct groups *groups,
     if (j.group == NULL)
         return id.size > 0 ? join_refuse(&j, KAFKA_UNKNOWN_MEMBER_ID, id) : join_create(&j);
     if (j.group->state == GROUP_DEAD) return join_refuse(&j, KAFKA_COORDINATOR_NOT_AVAILABLE, id);
+    if (j.group->consumer != NULL) return join_consumer_group(&j);
     if (!join_accepts(&j)) return join_too_many(&j);
     return id.size == 0 ? join_unknown(&j) : join_known(&j);
 }

@@ -1,5 +1,5 @@
 /* group_member.c - members of a classic group: their protocols, who is in, what they agree on. */
-#include "core/group_internal.h"
+#include "core/consumer_group_internal.h"
 
 #include "base/reader.h"
 #include "gen/join_group_request.h"
@@ -269,6 +269,29 @@ void member_sync_came(struct member *member)
     if (--group->syncs_pending == 0) group_timer_cancel(group, &group->sync_timer);
 }
 
+#define UUID_TEXT_BYTES 36u
+
+struct view group_member_id_make(struct step *step, struct view prefix)
+{
+    static const char digits[] = "0123456789abcdef";
+    struct uuid id = step_uuid(step);
+    uint32_t size = (prefix.null ? 0 : prefix.size + 1) + UUID_TEXT_BYTES;
+    uint8_t *text = step_get(step, size);
+    if (text == NULL) return VIEW_NULL;
+    uint8_t *at = text;
+    if (!prefix.null) {
+        if (prefix.size > 0) memcpy(at, prefix.data, prefix.size);
+        at += prefix.size;
+        *at++ = '-';
+    }
+    for (uint32_t i = 0; i < sizeof(id.bytes); i++) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
+        *at++ = (uint8_t)digits[id.bytes[i] >> 4];
+        *at++ = (uint8_t)digits[id.bytes[i] & 15];
+    }
+    return view_of(text, size);
+}
+
 void group_pending_drop(struct group *group, struct pending_member *pending)
 {
     map_remove(&group->pending, &pending->by_id);
@@ -307,6 +330,7 @@ static enum subscription subscription_has(struct view metadata, struct view topi
 bool group_subscribed(const struct group *group, struct view topic)
 {
     bool found = false;
+    if (group->consumer != NULL) return consumer_group_wants(group->consumer, topic);
     if (!view_is(group->protocol_type, "consumer")) return false;
     if (group->members.count == 0) return false;
     if (group->protocol.null) return true; /* Nobody knows: take it that it is. */

@@ -1,6 +1,6 @@
 /* group_record.c - a classic group as records of __consumer_offsets, written, applied and loaded
  * (groups.md 3.6, 18). */
-#include "core/group_internal.h"
+#include "core/consumer_group_internal.h"
 
 #include "base/bytes.h"
 #include "base/reader.h"
@@ -102,11 +102,10 @@ bool group_tombstone_put(struct step *step, struct view id)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* A key's or a value's message behind its two bytes of type or version. */
-static const void *part_decode(struct arena *arena,
-                               struct view bytes,
-                               const struct wire_message *message,
-                               int16_t version)
+const void *group_part_decode(struct arena *arena,
+                              struct view bytes,
+                              const struct wire_message *message,
+                              int16_t version)
 {
     const struct wire_form *form = wire_form(message, version);
     void *out = form == NULL ? NULL : arena_get(arena, message->size_bytes);
@@ -133,12 +132,12 @@ static enum groups_result record_decode(struct arena *arena,
     bool group = out->type == KEY_GROUP_METADATA;
     const struct wire_message *k = group ? &wire_group_metadata_key : &wire_offset_commit_key;
     const struct wire_message *v = group ? &wire_group_metadata_value : &wire_offset_commit_value;
-    out->key = part_decode(arena, key, k, k->version_min);
+    out->key = group_part_decode(arena, key, k, k->version_min);
     out->value = NULL;
     if (out->key == NULL) return arena->failed ? GROUPS_E_MEMORY : GROUPS_E_FAULT;
     if (value.null) return GROUPS_OK;
     if (value.size < 2) return GROUPS_E_FAULT;
-    out->value = part_decode(arena, value, v, (int16_t)load_be16(value.data));
+    out->value = group_part_decode(arena, value, v, (int16_t)load_be16(value.data));
     if (out->value == NULL) return arena->failed ? GROUPS_E_MEMORY : GROUPS_E_FAULT;
     return GROUPS_OK;
 }
@@ -189,11 +188,12 @@ static enum groups_result load_group(struct groups *groups,
 {
     struct group *group = groups_find(groups, id);
     if (in == NULL) {
-        if (group != NULL) group_free(group);
+        if (group != NULL) group_forget(group);
         return GROUPS_OK;
     }
     if (group == NULL) group = group_new(groups, id);
     if (group == NULL) return GROUPS_E_MEMORY;
+    consumer_group_free(group);
     load_clear(group);
     bool made = (in->protocol_type.size == 0 ||
                  group_text_set(groups->mem, &group->protocol_type, in->protocol_type)) &&
@@ -215,6 +215,8 @@ enum groups_result groups_load(struct groups *groups,
                                struct groups_place place)
 {
     struct decoded record;
+    if (!key.null && key.size >= 2 && consumer_key((int16_t)load_be16(key.data)))
+        return consumer_group_apply(groups, arena, key, value);
     enum groups_result result = record_decode(arena, key, value, &record);
     if (result != GROUPS_OK) return result;
     if (record.type != KEY_GROUP_METADATA)
@@ -233,6 +235,7 @@ void groups_loaded(struct groups *groups, const struct step *step)
     groups_begin(groups, step);
     list_foreach (link, &groups->all) {
         struct group *group = container_of(link, struct group, link);
+        if (group->consumer != NULL) consumer_group_loaded(group);
         list_foreach (at, &group->member_list)
             group_touch(container_of(at, struct member, link));
         if (group->members.count <= groups->options.size_max) continue;
@@ -275,7 +278,7 @@ static enum groups_result apply_group(struct groups *groups,
     struct group_decision *decision = &groups->decision;
     struct group *group = groups_find(groups, id);
     if (in == NULL) {
-        if (group != NULL) group_free(group);
+        if (group != NULL && group->consumer == NULL) group_forget(group);
         return GROUPS_OK;
     }
     if (decision->kind == DECISION_SYNC && decision->group == group)
@@ -283,23 +286,33 @@ static enum groups_result apply_group(struct groups *groups,
     return GROUPS_OK;
 }
 
+static enum groups_result apply_one(struct groups *groups,
+                                    const struct step *step,
+                                    uint32_t at,
+                                    int64_t offset)
+{
+    struct decoded record;
+    struct view key = step->records[at].key.bytes, value = step->records[at].value.bytes;
+    struct groups_place place = {.offset = offset + at, .producer_id = -1};
+    if (consumer_key((int16_t)load_be16(key.data)))
+        return consumer_group_apply(groups, step->arena, key, value);
+    enum groups_result result = record_decode(step->arena, key, value, &record);
+    if (result != GROUPS_OK) return result;
+    const struct group_metadata_key *of = record.key;
+    return record.type == KEY_GROUP_METADATA
+               ? apply_group(groups, of->group, record.value)
+               : offsets_apply(groups, record.key, record.value, place);
+}
+
 enum groups_result groups_apply(struct groups *groups, const struct step *step, int64_t offset)
 {
     enum groups_result result = GROUPS_OK;
-    for (uint32_t i = 0; i < step->record_count && result == GROUPS_OK; i++) {
-        struct decoded record;
-        struct groups_place place = {.offset = offset + i, .producer_id = -1};
-        result = record_decode(step->arena, step->records[i].key.bytes,
-                               step->records[i].value.bytes, &record);
-        if (result != GROUPS_OK) break;
-        const struct group_metadata_key *of = record.key;
-        result = record.type == KEY_GROUP_METADATA
-                     ? apply_group(groups, of->group, record.value)
-                     : offsets_apply(groups, record.key, record.value, place);
-    }
+    for (uint32_t i = 0; i < step->record_count && result == GROUPS_OK; i++)
+        result = apply_one(groups, step, i, offset);
     assert(result != GROUPS_E_FAULT); /* They are our own. */
     if (groups->decision.kind == DECISION_REPLACED) member_free(groups->decision.old);
     groups->decision.kind = DECISION_NONE;
+    if (result == GROUPS_OK) consumer_group_settle(groups);
     return result;
 }
 
@@ -349,6 +362,7 @@ void groups_failed(struct groups *groups, const struct step *step, enum kafka_er
 {
     struct group_decision decision = groups->decision;
     groups->decision.kind = DECISION_NONE;
+    groups->settle.set = false;
     struct step none = *step;
     switch (decision.kind) {
     case DECISION_NONE: break;

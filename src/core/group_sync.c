@@ -1,6 +1,6 @@
 /* group_sync.c - SyncGroup and LeaveGroup: members get their assignment, members go (groups.md 6,
  * 8). */
-#include "core/group_internal.h"
+#include "core/consumer_group_internal.h"
 
 #include "gen/leave_group_request.h"
 #include "gen/leave_group_response.h"
@@ -13,6 +13,7 @@ static enum kafka_error sync_check(const struct group *group, const struct sync_
 {
     if (in->group_id.null || in->group_id.size == 0) return KAFKA_INVALID_GROUP_ID;
     if (group == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
+    if (group->consumer != NULL) return KAFKA_UNKNOWN_MEMBER_ID;
     if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
     enum kafka_error error = group_validate(group, in->member_id, in->group_instance_id);
     if (error != KAFKA_NONE) return error;

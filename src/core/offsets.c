@@ -5,7 +5,7 @@
 #include "core/offsets.h"
 
 #include "base/bytes.h"
-#include "core/group_internal.h"
+#include "core/consumer_group_internal.h"
 #include "gen/offset_commit_key.h"
 #include "gen/offset_commit_request.h"
 #include "gen/offset_commit_value.h"
@@ -330,6 +330,12 @@ enum step_result offsets_tombstones(struct group *group, struct step *step)
 
 /* ---- commit ---------------------------------------------------------------------------------- */
 
+/* A member's epoch is not the one that it names. */
+static enum kafka_error member_stale(const struct consumer_member *member)
+{
+    return member->said.classic ? KAFKA_ILLEGAL_GENERATION : KAFKA_STALE_MEMBER_EPOCH;
+}
+
 static enum kafka_error commit_member_check(struct group *group, const struct offsets_commit *in)
 {
     if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
@@ -346,6 +352,37 @@ static enum kafka_error commit_member_check(struct group *group, const struct of
     return KAFKA_NONE;
 }
 
+/* A member of a consumer group may be behind: then each partition tells (offsets_commit_put). */
+static enum kafka_error commit_consumer_check(const struct group *group,
+                                              const struct step *step,
+                                              const struct offsets_commit *in)
+{
+    const struct consumer_member *member;
+    if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
+    if (in->generation < 0 && group->consumer->members.count == 0) return KAFKA_NONE;
+    member = consumer_group_member(group->consumer, in->member_id);
+    if (member == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
+    if (!member->said.classic && step->caller.version < 9) return KAFKA_UNSUPPORTED_VERSION;
+    return in->generation > member->now.epoch ? member_stale(member) : KAFKA_NONE;
+}
+
+/* Who commits under an epoch that has passed may do so for what it has held since then (KIP-1251).
+ */
+static enum kafka_error commit_epoch_check(const struct group *group,
+                                           const struct offsets_commit *commit,
+                                           const struct offsets_put *put)
+{
+    const struct consumer_member *member;
+    const struct partition_item *held;
+    if (group == NULL || group->consumer == NULL) return KAFKA_NONE;
+    member = consumer_group_member(group->consumer, commit->member_id);
+    if (member == NULL || commit->generation >= member->now.epoch) return KAFKA_NONE;
+    int32_t partition = put->in->partition_index;
+    held = partition_set_find(&member->now.assigned, put->topic_id, partition);
+    if (held == NULL) held = partition_set_find(&member->now.pending, put->topic_id, partition);
+    return held != NULL && commit->generation >= held->epoch ? KAFKA_NONE : member_stale(member);
+}
+
 enum kafka_error offsets_commit_check(struct groups *groups,
                                       const struct step *step,
                                       const struct offsets_commit *in)
@@ -353,6 +390,7 @@ enum kafka_error offsets_commit_check(struct groups *groups,
     struct group *group = groups_find(groups, in->group_id);
     groups_begin(groups, step);
     if (in->group_id.null) return KAFKA_INVALID_GROUP_ID;
+    if (group != NULL && group->consumer != NULL) return commit_consumer_check(group, step, in);
     if (group != NULL) return commit_member_check(group, in);
     if (in->generation < 0) return KAFKA_NONE; /* A simple group begins with its first offset. */
     return step->caller.version >= 9 ? KAFKA_GROUP_ID_NOT_FOUND : KAFKA_ILLEGAL_GENERATION;
@@ -380,6 +418,8 @@ enum kafka_error offsets_commit_put(const struct groups *groups,
     struct view metadata = put->in->committed_metadata;
     if (!metadata.null && utf16_units(metadata) > groups->options.metadata_max_bytes)
         return KAFKA_OFFSET_METADATA_TOO_LARGE;
+    enum kafka_error stale = commit_epoch_check(groups_find(groups, commit->group_id), commit, put);
+    if (stale != KAFKA_NONE) return stale;
     wire_defaults(&wire_offset_commit_value, &value);
     value.offset = put->in->committed_offset;
     value.leader_epoch = put->in->committed_leader_epoch;
@@ -392,6 +432,20 @@ enum kafka_error offsets_commit_put(const struct groups *groups,
 }
 
 /* ---- reads ----------------------------------------------------------------------------------- */
+
+enum kafka_error offsets_fetch_check(const struct groups *groups,
+                                     struct view group_id,
+                                     struct view member_id,
+                                     int32_t epoch)
+{
+    const struct group *group = groups_find(groups, group_id);
+    if (group == NULL || group->consumer == NULL) return KAFKA_NONE;
+    if (member_id.null && epoch < 0) return KAFKA_NONE;
+    const struct consumer_member *member =
+        member_id.null ? NULL : consumer_group_member(group->consumer, member_id);
+    if (member == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
+    return epoch == member->now.epoch ? KAFKA_NONE : member_stale(member);
+}
 
 struct offsets_found offsets_find(const struct groups *groups,
                                   struct view group_id,
@@ -520,9 +574,10 @@ enum step_result offsets_expire(struct groups *groups, struct step *step)
         enum step_result result = group_expire(group, step, &left);
         if (result != STEP_DONE) return result;
         if (left || group->state != GROUP_EMPTY || group->pending.count > 0) continue;
+        if (group->consumer != NULL && group->consumer->members.count > 0) continue;
         if (pending_of_group(groups, group->id)) continue;
-        if (step_room(step) == 0) return STEP_MORE;
-        if (!group_tombstone_put(step, group->id)) return STEP_E_MEMORY;
+        result = group_end_put(group, step);
+        if (result != STEP_DONE) return result;
     }
     return STEP_DONE;
 }

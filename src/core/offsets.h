@@ -33,12 +33,20 @@ struct offsets_put {
     const struct offset_commit_request_offset_commit_request_partition *in;
 };
 
-/* NONE; OFFSET_METADATA_TOO_LARGE: this partition alone fails; UNKNOWN_SERVER_ERROR: there is no
- * memory or no room in the step, the request fails as a whole. */
+/* NONE; OFFSET_METADATA_TOO_LARGE: this partition alone fails; STALE_MEMBER_EPOCH or
+ * ILLEGAL_GENERATION: the member does not hold it, the request fails; UNKNOWN_SERVER_ERROR: there
+ * is no memory or no room in the step, the request fails as a whole. */
 MUST_USE enum kafka_error offsets_commit_put(const struct groups *groups,
                                              struct step *step,
                                              const struct offsets_commit *commit,
                                              const struct offsets_put *put);
+
+/* May this request of version 9 or above fetch? NONE, or the error of the group: UNKNOWN_MEMBER_ID,
+ * STALE_MEMBER_EPOCH, ILLEGAL_GENERATION. Only consumer groups look at who asks. */
+MUST_USE enum kafka_error offsets_fetch_check(const struct groups *groups,
+                                              struct view group_id,
+                                              struct view member_id,
+                                              int32_t epoch);
 
 /* A committed offset as a client sees it. */
 struct offsets_found {

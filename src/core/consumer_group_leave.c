@@ -1,0 +1,86 @@
+/* consumer_group_leave.c - members that leave a consumer group, or are removed because they were
+ * not heard or did not give partitions up in time (groups.md 12.11). */
+#include "core/consumer_group_internal.h"
+
+static bool is_leaving(const struct consumer_leaving *leaving, const struct consumer_member *member)
+{
+    for (uint32_t i = 0; i < leaving->count; i++)
+        if (leaving->members[i] == member) return true;
+    return false;
+}
+
+/* Expressions that nobody has any more when they are gone. */
+static bool regexes_gone(const struct group *group,
+                         struct step *step,
+                         const struct consumer_leaving *leaving)
+{
+    list_foreach (link, &group->consumer->regex_list) {
+        const struct consumer_regex *regex = container_of(link, struct consumer_regex, link);
+        bool left = false, stays = false;
+        list_foreach (at, &group->consumer->member_list) {
+            const struct consumer_member *member = container_of(at, struct consumer_member, link);
+            if (!view_equal(member->said.regex, regex->text)) continue;
+            if (is_leaving(leaving, member))
+                left = true;
+            else
+                stays = true;
+        }
+        if (left && !stays && !consumer_gone(step, CONSUMER_KEY_REGEX, group->id, regex->text))
+            return false;
+    }
+    return true;
+}
+
+static bool group_record(const struct group *group,
+                         struct step *step,
+                         const struct consumer_leaving *leaving)
+{
+    const struct consumer_group *consumer = group->consumer;
+    struct consumer_edit edit = {.id = VIEW_NULL, .replaces = VIEW_NULL};
+    struct consumer_roster roster;
+    struct consumer_topics topics;
+    int64_t hash;
+    struct view *ids = step_get(step, ((size_t)leaving->count + 1) * sizeof(*ids));
+    if (ids == NULL) return false;
+    for (uint32_t i = 0; i < leaving->count; i++)
+        ids[i] = leaving->members[i]->id;
+    edit.left = ids;
+    edit.left_count = leaving->count;
+    if (!consumer_group_roster(consumer, step->arena, &edit, &roster) ||
+        !consumer_group_topics(consumer, step->arena, &edit, &roster, &topics) ||
+        !consumer_group_hash(group->groups, step->arena, &topics, &hash))
+        return false;
+    if (!consumer_record_group(step, group->id, consumer->epoch + 1, hash)) return false;
+    return roster.count > 0 || consumer_record_assigned(step, group->id, consumer->epoch + 1, 0);
+}
+
+enum step_result consumer_group_fence(struct group *group,
+                                      struct step *step,
+                                      const struct consumer_leaving *leaving)
+{
+    bool put = true;
+    assert(leaving->count > 0);
+    for (uint32_t i = 0; put && i < leaving->count; i++)
+        put = consumer_member_gone(step, group->id, leaving->members[i]->id);
+    put = put && regexes_gone(group, step, leaving) && group_record(group, step, leaving);
+    return put ? STEP_DONE : STEP_E_MEMORY;
+}
+
+/* The timer is armed again first: if the records cannot be appended, it comes up once more. */
+void consumer_group_timer(struct consumer_member *member,
+                          enum group_timer_kind kind,
+                          struct step *step)
+{
+    struct group *group = member->group;
+    const struct consumer_member *gone = member;
+    struct consumer_leaving leaving = {.members = &gone, .count = 1};
+    struct group_timer *timer = kind == TIMER_CONSUMER_SESSION     ? &member->session
+                                : kind == TIMER_CONSUMER_REBALANCE ? &member->rebalance
+                                : kind == TIMER_CONSUMER_JOIN      ? &member->join
+                                                                   : &member->sync;
+    bool moved = member->now.epoch != member->rebalance_epoch;
+    if (kind == TIMER_CONSUMER_REBALANCE && moved) return; /* It has given up what it was to. */
+    group_timer_set(group, timer, group->groups->now_ms + CONSUMER_RETRY_MS);
+    if (consumer_group_fence(group, step, &leaving) != STEP_DONE)
+        step->record_count = 0; /* Nothing by halves: later. */
+}
