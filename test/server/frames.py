@@ -139,6 +139,38 @@ def test_pipelined():
             got = got[place:]
 
 
+def test_acks_0_that_fails():
+    """W25: nothing can be answered, so the connection ends, as Kafka does, and no other."""
+    with Node({"auto.create.topics.enable": "false"}) as node, Raw(node.port) as other, Raw(node.port) as bad:
+        def produce(topic):
+            body = struct.pack(">hhi", -1, 0, 1000) + struct.pack(">i", 1)
+            body += struct.pack(">h", len(topic)) + topic + struct.pack(">iii", 1, 0, 0)
+            return frame(header(0, 3, 9) + body)
+        bad.send(produce(b"nowhere"))
+        assert bad.closed()
+        assert "acks=0" in node.said()
+        other.send(metadata(3))
+        assert other.reply()[0] == 3
+
+
+def test_new_names_all_the_time():
+    """W27: client ids and groups that nobody has seen before leave nothing behind."""
+    with Node() as node:
+        def some(first):
+            with Raw(node.port) as raw:
+                for i in range(first, first + 4000):
+                    name = b"name-%08d-" % i + b"x" * 200
+                    raw.send(frame(header(3, 1, i, client=name) + struct.pack(">i", 0)))
+                    heartbeat = struct.pack(">h", len(name)) + name + struct.pack(">i", 1) + struct.pack(">h", 1) + b"m"
+                    raw.send(frame(header(12, 0, i, client=name) + heartbeat))
+                    assert raw.reply()[0] == i and raw.reply()[0] == i
+        some(0)
+        before = resident(node)
+        some(4000)
+        some(8000)
+        assert resident(node) - before < 512, f"{resident(node) - before} KiB"
+
+
 def test_order_behind_a_fetch():
     """A long poll holds up what follows it on its connection, and nothing else."""
     with Node() as node:
