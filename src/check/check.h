@@ -44,12 +44,13 @@ struct check_suite {
     int16_t version_max;
     void (*prepare)(struct check_run *world); /* What all rows need; NULL: nothing. */
     void (*begin)(struct check_run *run);     /* What each row begins with; NULL: nothing. */
-    void (*finish)(struct check_run *world);  /* Take it away again; NULL: nothing. */
+    void (*end)(struct check_run *run);       /* What each row ends with, failed or not. */
     const struct check_table *const *tables;
     uint32_t table_count;
 };
 
-extern const struct check_suite check_liveness;
+extern const struct check_suite check_liveness;        /* Groups, of a broker. */
+extern const struct check_suite check_broker_liveness; /* Brokers, of a controller. */
 
 struct check_target {
     const char *host;

@@ -11,7 +11,8 @@
 
 #define PROTOCOLS_MAX    3
 #define BEAT_PAUSE_MS    50
-#define SETTLE_MS        100 /* For requests on several connections to arrive in order. */
+#define CHANGED_LIMIT_MS 10000
+#define SETTLE_MS        300 /* For requests on several connections to arrive in order. */
 #define JOIN_LIMIT_MS    40000
 #define JOIN_WITHOUT_IDS 3
 #define SYNC_VERSION     5
@@ -66,6 +67,12 @@ void classic_join_send(struct classic *m)
         ask->protocols.count = (int32_t)i + 1;
     }
     run_send(m->run, m->work, &wire_join_group_request, version, ask);
+}
+
+void classic_change_send(struct classic *m)
+{
+    m->metadata = VIEW("\0\1\0\0\0\0\0\0\0\0\0\0\0\0");
+    classic_join_send(m);
 }
 
 const struct join_group_response *classic_join_take(struct classic *m)
@@ -177,6 +184,13 @@ int64_t classic_beat_until(struct classic *m, int16_t version, int64_t limit_ms,
         run_wait(m->run, BEAT_PAUSE_MS);
     } while (peer_now_ms() < end_ms);
     return peer_now_ms();
+}
+
+int16_t classic_beat_changed(struct classic *m, int16_t version)
+{
+    int16_t answer;
+    (void)classic_beat_until(m, version, CHANGED_LIMIT_MS, &answer);
+    return answer;
 }
 
 int16_t classic_leave(struct classic *m)

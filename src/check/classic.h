@@ -45,6 +45,9 @@ const struct join_group_response *classic_join_take(struct classic *m);
 /* Both, with an answer that is expected at once: returns its error. */
 int16_t classic_join(struct classic *m);
 
+/* Send a join with other metadata than before: a rebalance, whoever the member is. */
+void classic_change_send(struct classic *m);
+
 /* Join up to the parked request: asks for a member id first where the version has KIP-394. */
 void classic_enter(struct classic *m);
 
@@ -64,6 +67,10 @@ struct classic_beat {
     int32_t generation;
 };
 int16_t classic_beat_as(struct classic *through, int16_t version, const struct classic_beat *beat);
+
+/* Beats until the answer is not NONE, for a request on another connection to be seen: the answer.
+ */
+int16_t classic_beat_changed(struct classic *m, int16_t version);
 
 /* Leave; returns the member's error where the version has one, else the request's. */
 int16_t classic_leave(struct classic *m);

@@ -8,3 +8,10 @@ extern const struct check_table rows_beat;        /* The full matrix of Heartbea
 extern const struct check_table rows_timer;       /* What keeps a member, what ends it, when. */
 extern const struct check_table rows_join;
 extern const struct check_table rows_static;
+
+/* Brokers under a controller. */
+extern const struct check_table rows_broker_transitions;
+extern const struct check_table rows_broker_errors;
+extern const struct check_table rows_broker_sessions;
+extern const struct check_table rows_broker_registration;
+extern const struct check_table rows_broker_dirs;

@@ -114,12 +114,10 @@ static void follower_joins_again(struct check_run *run)
     run_expect(run, "the same metadata", KAFKA_NONE, classic_join(follower));
     run_expect_number(run, "generation", 1, follower->generation);
     run_expect_number(run, "members", 0, follower->member_count);
-    follower->metadata = VIEW("\0\1\0\0\0\0\0\0\0\0\0\0\0\0");
-    classic_join_send(follower);
-    run_wait(run, 200);
+    classic_change_send(follower);
     struct classic *leader = follower == &m[0] ? &m[1] : &m[0];
     run_expect(run, "other metadata: beat of the leader", KAFKA_REBALANCE_IN_PROGRESS,
-               classic_beat(leader, 4));
+               classic_beat_changed(leader, 4));
 }
 
 static void leader_joins_again(struct check_run *run)
@@ -128,9 +126,8 @@ static void leader_joins_again(struct check_run *run)
     stable(run, m, 2);
     uint32_t l = view_equal(m[0].leader, m[0].id) ? 0 : 1;
     classic_join_send(&m[l]);
-    run_wait(run, 200);
     run_expect(run, "beat of the follower", KAFKA_REBALANCE_IN_PROGRESS,
-               classic_beat(&m[1 - l], 1));
+               classic_beat_changed(&m[1 - l], 1));
     run_expect(run, "join of the follower", KAFKA_NONE, classic_join(&m[1 - l]));
     run_expect(run, "join of the leader", KAFKA_NONE, classic_join_take(&m[l])->error_code);
     run_expect_number(run, "generation", 2, m[l].generation);
@@ -208,7 +205,8 @@ static void sync_in_rebalance(struct check_run *run)
     stable(run, m, 2);
     uint32_t l = view_equal(m[0].leader, m[0].id) ? 0 : 1;
     classic_join_send(&m[l]);
-    run_wait(run, 200);
+    run_need(run, "beat of the follower", KAFKA_REBALANCE_IN_PROGRESS,
+             classic_beat_changed(&m[1 - l], 1));
     run_expect(run, "sync of the follower", KAFKA_REBALANCE_IN_PROGRESS, classic_sync(&m[1 - l]));
 }
 
@@ -217,7 +215,8 @@ static void one_leaves(struct check_run *run)
     struct classic m[2];
     stable(run, m, 2);
     run_expect(run, "leave", KAFKA_NONE, classic_leave(&m[1]));
-    run_expect(run, "beat of who stays", KAFKA_REBALANCE_IN_PROGRESS, classic_beat(&m[0], 1));
+    run_expect(run, "beat of who stays", KAFKA_REBALANCE_IN_PROGRESS,
+               classic_beat_changed(&m[0], 1));
     run_expect(run, "join of who stays", KAFKA_NONE, classic_join(&m[0]));
     run_expect_number(run, "generation", 2, m[0].generation);
     run_expect(run, "beat of who left", KAFKA_UNKNOWN_MEMBER_ID, classic_beat(&m[1], 1));

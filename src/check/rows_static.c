@@ -14,8 +14,11 @@ static void build(struct check_run *run, struct scene *scene)
     classic_init(&scene->f, run, "i2");
     scene->l.rebalance_ms = scene->f.rebalance_ms = 10000;
     classic_stable(both, 2);
-    run_need_true(run, "the first one leads",
-                  run->over || view_equal(scene->l.leader, scene->l.id));
+    if (!view_equal(scene->l.leader, scene->l.id)) { /* The other's join was the first to arrive. */
+        struct classic l = scene->f;
+        scene->f = scene->l;
+        scene->l = l;
+    }
 }
 
 /* The member comes back as a process that knows nothing of its id; its old self stays in `old`. */
@@ -101,8 +104,8 @@ static void changed_selection(struct check_run *run)
     scene.f.protocols[0] = "roundrobin";
     scene.f.protocols[1] = NULL;
     classic_join_send(&scene.f);
-    run_wait(run, 200);
-    run_expect(run, "beat of the leader", KAFKA_REBALANCE_IN_PROGRESS, classic_beat(&scene.l, 3));
+    run_expect(run, "beat of the leader", KAFKA_REBALANCE_IN_PROGRESS,
+               classic_beat_changed(&scene.l, 3));
 }
 
 static void returns_before_the_sync(struct check_run *run)

@@ -106,8 +106,9 @@ static void beats_without_rejoining(struct check_run *run)
     struct pair pair;
     pair_stable(run, &pair, NULL);
     int64_t start_ms = peer_now_ms();
-    classic_join_send(&pair.b); /* The leader's join begins a rebalance. */
-    run_wait(run, 100);
+    classic_change_send(&pair.b);
+    run_need(run, "beat while the own join is parked", KAFKA_REBALANCE_IN_PROGRESS,
+             classic_beat_changed(&pair.b, 1));
     beat_on(&pair.a, KAFKA_REBALANCE_IN_PROGRESS, start_ms + REBALANCE_MS - 1000);
     run_expect(run, "beat long after the session", KAFKA_REBALANCE_IN_PROGRESS,
                classic_beat(&pair.a, run->version));
@@ -189,7 +190,7 @@ static void silent_in_rebalance(struct check_run *run)
     pair_stable(run, &pair, NULL);
     int64_t last_ms = peer_now_ms();
     run_need(run, "beat", KAFKA_NONE, classic_beat(&pair.a, 1));
-    classic_join_send(&pair.b); /* The leader: a rebalance, whose limit is far away. */
+    classic_change_send(&pair.b);
     classic_joined(&pair.b, "join of who is left");
     run_expect_within(run, "end of the rebalance", around(SESSION_MS), peer_now_ms() - last_ms);
     run_expect_number(run, "members", 1, pair.b.member_count);
@@ -200,9 +201,9 @@ static void parked_join_outlasts(struct check_run *run)
 {
     struct pair pair;
     pair_stable(run, &pair, NULL);
-    pair.a.metadata = VIEW("\0\1\0\0\0\0\0\0\0\0\0\0\0\0");
     int64_t start_ms = peer_now_ms();
-    classic_join_send(&pair.a); /* Other metadata: a rebalance. It waits for B. */
+    classic_change_send(&pair.a); /* It waits for B. */
+    run_need(run, "beat of B", KAFKA_REBALANCE_IN_PROGRESS, classic_beat_changed(&pair.b, 1));
     while (!run->over && peer_now_ms() < start_ms + SESSION_MS * 3 / 2) {
         run_need(run, "beat of B", KAFKA_REBALANCE_IN_PROGRESS, classic_beat(&pair.b, 1));
         run_wait(run, 1000);
@@ -224,8 +225,9 @@ static void beat_while_parked(struct check_run *run)
 {
     struct pair pair;
     pair_stable(run, &pair, NULL);
-    classic_join_send(&pair.b);
-    run_wait(run, 100);
+    classic_change_send(&pair.b);
+    run_need(run, "beat of the other", KAFKA_REBALANCE_IN_PROGRESS,
+             classic_beat_changed(&pair.a, 1));
     run_expect(run, "beat while the own join is parked", KAFKA_REBALANCE_IN_PROGRESS,
                classic_beat(&pair.b, run->version));
     classic_join_send(&pair.a);

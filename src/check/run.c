@@ -340,7 +340,6 @@ void run_end(struct check_run *run)
     for (uint32_t i = 0; i < run->peer_count; i++)
         peer_close(&run->peers[i]);
     run->peer_count = 0;
-    if (run->result != NULL) run->result->took_ms = (int32_t)(peer_now_ms() - run->start_ms);
     arena_free(&run->arena);
     assert(run->mem.used_bytes == 0);
 }

@@ -14,6 +14,7 @@ struct check_run {
     const struct check_row *row;
     const struct check_run *world; /* Of the suite; NULL in the suite's own run. */
     struct check_result *result;
+    uint32_t index;  /* Of the row among those that are run. */
     int16_t version; /* Of the suite's API, for a row that runs version by version. */
     bool over;       /* Failed or skipped: inert. */
     char name[128];  /* Unique: a group, a client, a topic may be called so. */

@@ -44,6 +44,11 @@ static int run_liveness(struct cli *cli)
     return run_suite(cli, &check_liveness);
 }
 
+static int run_broker_liveness(struct cli *cli)
+{
+    return run_suite(cli, &check_broker_liveness);
+}
+
 static const struct cli_option options[] = {
     CLI_FLAG("json", 0, "One line of JSON instead of the table."),
     CLI_OPTION("only", 0, "TEXT", "Only the rows whose name has this in it."),
@@ -69,4 +74,27 @@ const struct cli_command command_check_liveness = {
     .words_min = 1,
     .words_max = 1,
     .run = run_liveness,
+};
+
+extern const struct cli_command command_check_broker_liveness;
+const struct cli_command command_check_broker_liveness = {
+    .name = "check broker-liveness",
+    .group = CLI_CHECK,
+    .summary = "does a controller keep its brokers as Apache Kafka's does?",
+    .arguments = "HOST:PORT [--json] [--only TEXT]",
+    .about =
+        "Gives a KRaft controller's listener scripted brokers that register, beat, fall silent, "
+        "shut down, come back as another process, report dead and cordoned directories: the "
+        "transition table of BrokerHeartbeat in all versions, its errors, sessions, the rules of "
+        "registration.\n\n"
+        "What Apache Kafka 4.4 does with its default settings is what is expected. The rows run "
+        "side by side with brokers whose ids begin at 1000000000, and topics whose names begin "
+        "with dohle-check; both are taken away at the end. Clients of the cluster see them for a "
+        "moment: not for a cluster that others work with.\n\n"
+        "Exit code 0 if no row failed, else 1. A row that cannot be run on this controller is "
+        "skipped and says why.",
+    .options = options,
+    .words_min = 1,
+    .words_max = 1,
+    .run = run_broker_liveness,
 };

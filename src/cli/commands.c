@@ -2,6 +2,7 @@
  * list at its place on the screen. */
 #include "cli/cli.h"
 
+extern const struct cli_command command_check_broker_liveness;
 extern const struct cli_command command_check_liveness;
 extern const struct cli_command command_cluster_describe;
 extern const struct cli_command command_config_explain;
@@ -55,6 +56,7 @@ const struct cli_command *const cli_commands[] = {
     &command_wire_site,
     &command_doctor,
     &command_check_liveness,
+    &command_check_broker_liveness,
     &command_completions,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
