@@ -3,6 +3,7 @@
  * SIGTERM and SIGINT drain and stop; a second one ends the process at once. The handler's only
  * state is static, as a signal carries none. */
 #include "cli/start.h"
+#include "cli/start_tap.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,6 +59,7 @@ struct start {
     struct io *io;
     struct node *node;
     struct console *console;
+    struct start_tap tap;
 };
 
 static int64_t clock_us(clockid_t clock)
@@ -278,12 +280,15 @@ static enum cli_exit run_node(struct start *start)
     if (start->io == NULL)
         return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no event loop: %s",
                                        strerror(errno));
-    enum cli_exit code = open_node(start);
+    enum cli_exit code = start_tap_begin(start->cli, &start->tap);
+    start_tap_add(&start->tap, start->io);
+    if (code == CLI_OK) code = open_node(start);
     if (code == CLI_OK) code = open_console(start);
     if (code == CLI_OK) code = serve(start);
     stopping.node = NULL;
     start->console = console_stop(start->console);
     if (start->node != NULL) start->node = node_close(start->node);
+    start_tap_end(&start->tap);
     io_free(start->io);
     return code;
 }
@@ -326,6 +331,8 @@ static const struct cli_option options[] = {
      "for test suites: a private directory that is removed at exit, a free port of 127.0.0.1, the "
      "ready line as JSON; ends with standard input or the parent"                                                            },
     {"topic",      0,   "NAME:PARTITIONS", NULL,                    "with --test: create this topic; may be repeated"        },
+    {"tap",        0,   "FILE",            NULL,
+     "write all that clients and server say into a capture (pcapng), for `wire decode --pcap`, tshark and Wireshark"         },
     {NULL,         0,   NULL,              NULL,                    NULL                                                     },
 };
 

@@ -75,6 +75,7 @@ struct io_backend {
 struct io {
     const struct io_backend *backend;
     struct mem *mem;
+    struct io_tap *tap;      /* NULL: nobody looks on. */
     struct io_counts counts; /* `failures` is added to from any lane. */
 };
 

@@ -5,6 +5,8 @@
 
 #include "base/bytes.h"
 
+#define TAP_READ_BYTES 32768u
+
 /* ---- counting -------------------------------------------------------------------------------- */
 
 /* Whether the world failed; else it has only answered. */
@@ -278,9 +280,45 @@ int io_connect(struct io *io, const struct io_address *address, struct io_stream
     return (int)counted(io, io->backend->connect(io, address, out));
 }
 
+void io_set_tap(struct io *io, struct io_tap *tap)
+{
+    io->tap = tap;
+}
+
+/* Show the first `sent` bytes of these. */
+static void tap_sent(struct io *io, struct io_stream *stream, const struct iovec *iov, int64_t sent)
+{
+    for (; sent > 0; iov++) {
+        size_t part = MIN((size_t)sent, iov->iov_len);
+        io->tap->bytes(io->tap, stream, false, view_of(iov->iov_base, (uint32_t)part));
+        sent -= (int64_t)part;
+    }
+}
+
+/* They are in the page cache, as they went from there. */
+static void tap_sent_file(struct io *io,
+                          struct io_stream *stream,
+                          struct io_file *file,
+                          uint64_t offset,
+                          int64_t sent)
+{
+    uint8_t bytes[TAP_READ_BYTES];
+    while (sent > 0) {
+        size_t part = MIN((size_t)sent, sizeof(bytes));
+        int64_t got = io_disk_read(io, file, bytes, part, offset);
+        if (got <= 0) return; /* The gap shows in the sequence numbers. */
+        io->tap->bytes(io->tap, stream, false, view_of(bytes, (uint32_t)got));
+        offset += (uint64_t)got;
+        sent -= got;
+    }
+}
+
 int64_t io_stream_recv(struct io *io, struct io_stream *stream, void *out, size_t size)
 {
-    return io->backend->recv(io, stream, out, size);
+    int64_t got = io->backend->recv(io, stream, out, size);
+    if (UNLIKELY(io->tap != NULL) && got > 0)
+        io->tap->bytes(io->tap, stream, true, view_of(out, (uint32_t)got));
+    return got;
 }
 
 int64_t io_stream_send(struct io *io,
@@ -289,7 +327,9 @@ int64_t io_stream_send(struct io *io,
                        uint32_t iov_count,
                        bool more)
 {
-    return io->backend->send(io, stream, iov, iov_count, more);
+    int64_t sent = io->backend->send(io, stream, iov, iov_count, more);
+    if (UNLIKELY(io->tap != NULL)) tap_sent(io, stream, iov, sent);
+    return sent;
 }
 
 int64_t io_stream_send_file(struct io *io,
@@ -298,7 +338,9 @@ int64_t io_stream_send_file(struct io *io,
                             uint64_t offset,
                             size_t size)
 {
-    return io->backend->send_file(io, stream, file, offset, size);
+    int64_t sent = io->backend->send_file(io, stream, file, offset, size);
+    if (UNLIKELY(io->tap != NULL)) tap_sent_file(io, stream, file, offset, sent);
+    return sent;
 }
 
 void io_disk_close(struct io *io, struct io_file *file)
@@ -338,6 +380,7 @@ void io_stream_peer(struct io *io, struct io_stream *stream, struct io_address *
 
 void io_stream_close(struct io *io, struct io_stream *stream)
 {
+    if (UNLIKELY(io->tap != NULL)) io->tap->closed(io->tap, stream);
     io->backend->close_stream(io, stream);
 }
 

@@ -258,6 +258,17 @@ int64_t io_stream_send_file(struct io *io,
                             uint64_t offset,
                             size_t size);
 
+/* Somebody who is shown every byte of every stream of a handle as it passes (`dohle start --tap`):
+ * what was received, what was sent (bytes of files are read again for it), and the end. Called on
+ * the handle's thread, within the call that moved the bytes; a view lives for the call. */
+struct io_tap {
+    void (*bytes)(struct io_tap *tap, struct io_stream *stream, bool received, struct view bytes);
+    void (*closed)(struct io_tap *tap, struct io_stream *stream);
+};
+
+/* Borrowed until the handle is freed or NULL is set. */
+void io_set_tap(struct io *io, struct io_tap *tap);
+
 /* The address by which the peer reached us, and the peer's. */
 void io_stream_local(struct io *io, struct io_stream *stream, struct io_address *out);
 void io_stream_peer(struct io *io, struct io_stream *stream, struct io_address *out);

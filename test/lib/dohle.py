@@ -24,17 +24,18 @@ def free_port():
 
 
 class Node:
-    def __init__(self, settings=None, data=None):
+    def __init__(self, settings=None, data=None, options=()):
         self.directory = data or tempfile.mkdtemp(prefix="dohle-test-")
         self.mine = data is None
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "dohle.http.listener": "", **(settings or {})}
+        self.options = options
         self.process = None
         self.log = open(os.path.join(tempfile.gettempdir(), f"dohle-test-{os.getpid()}-{self.port}.log"), "w+b")
 
     def start(self, seconds=20):
-        command = [DOHLE, "start", "--data", self.directory]
+        command = [DOHLE, "start", "--data", self.directory, *self.options]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL)
