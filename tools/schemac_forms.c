@@ -360,6 +360,8 @@ static const char *const busy_messages[] = {
     "ProduceRequest",
     "ProduceResponse",
     "MetadataResponse",
+    "OffsetCommitRequest",
+    "OffsetCommitResponse",
 };
 
 static bool is_busy(const struct message *m, int version)
