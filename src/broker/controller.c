@@ -372,7 +372,8 @@ const char *controller_not_ready(const struct node *node)
 {
     if (node->controller == NULL) return "the control part is not started";
     if (node->controller->failed != NULL) return node->controller->failed;
-    return cluster_active(node->controller->cluster) ? NULL : "the control part does not lead yet";
+    if (!cluster_active(node->controller->cluster)) return "the control part does not lead yet";
+    return controller_self_waits(node->controller) ? "the controller is not registered yet" : NULL;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -642,6 +643,7 @@ int controller_open(struct node *node)
         result = controller_activate(c, &bootstrap);
     }
     if (result == 0) {
+        c->serving = true;
         controller_trim(c);
         controller_self_register(c);
     }

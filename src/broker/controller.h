@@ -58,6 +58,10 @@ bool controller_log_moved_since(const struct node *node);
  * quota of the client that asked; NULL: of nobody. */
 void controller_auto_create(struct node *node, struct view topic, const struct request *client);
 
+/* The committed image has changed: say what became of a broker. */
+struct image_change;
+void controller_follow(struct node *node, const struct image_change *change);
+
 /* The node that leads the quorum, -1: nobody. / The finalized level of kraft.version. */
 int32_t controller_leader(const struct node *node);
 int16_t controller_kraft_version(const struct node *node);

@@ -31,6 +31,7 @@ struct controller {
     const char *failed; /* Why it serves no more; NULL: it does. */
     char dir[METADATA_PATH_BYTES];
     bool log_moved;
+    bool serving;                         /* Loaded: what is applied from here on is news. */
     bool fetches_due;                     /* Something moved that a waiting Fetch may be told. */
     struct list fetches;                  /* Fetches of the metadata log that wait: raft.c. */
     uint32_t reads;                       /* Jobs that read a snapshot. */
@@ -66,6 +67,7 @@ void controller_self_voter(const struct node *node,
 
 /* Register this controller, if it has a listener and the metadata.version has such records. */
 void controller_self_register(struct controller *c);
+bool controller_self_waits(const struct controller *c); /* Is that call not answered yet? */
 void controller_self_free(struct controller *c);
 
 /* raft.c: look at the waiting fetches again. `last`: answer them all. */

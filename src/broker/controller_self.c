@@ -52,6 +52,7 @@ struct controller_self {
     struct controller_call call;
     struct controller *c;
     struct arena arena;
+    bool in_flight;
     struct controller_registration_request in;
     struct controller_registration_response out;
     struct controller_registration_request_listener listeners[NODE_LISTENERS_MAX];
@@ -61,6 +62,7 @@ struct controller_self {
 static void self_done(struct controller_call *call, int16_t error)
 {
     struct controller_self *self = container_of(call, struct controller_self, call);
+    self->in_flight = false;
     if (error == KAFKA_NONE) error = self->out.error_code;
     if (error != KAFKA_NONE && self->c->failed == NULL)
         say(self->c->node->say, SAY_WARN, "controller",
@@ -126,7 +128,13 @@ void controller_self_register(struct controller *c)
         .arrived_ms = io_now_ms(node->io),
         .done = self_done,
     };
+    self->in_flight = true;
     controller_submit(node, &self->call);
+}
+
+bool controller_self_waits(const struct controller *c)
+{
+    return c->self != NULL && c->self->in_flight;
 }
 
 void controller_self_free(struct controller *c)

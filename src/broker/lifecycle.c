@@ -22,6 +22,9 @@ struct lifecycle {
     struct uuid directories[LOG_DIRS_MAX];
     bool in_flight;
     bool unfenced;
+    bool cordoned;      /* What the directories are to be: other brokers are registered. */
+    bool cordoned_told; /* What the last heartbeat said of it, */
+    bool told;          /* if there was one. An error is not tried again before the next news. */
     const char *failed;
 };
 
@@ -117,7 +120,16 @@ static void beaten(struct controller_call *call, int16_t error)
     if (error != KAFKA_NONE)
         say(life->node->say, SAY_WARN, "broker", "a heartbeat to the control part failed: error %d",
             error);
-    if (!life->unfenced && error == KAFKA_NONE) lifecycle_image_moved(life->node);
+    if (error == KAFKA_NONE) lifecycle_image_moved(life->node);
+}
+
+/* All of the directories, or none of them. */
+static void beat_cordons(struct lifecycle *life)
+{
+    life->told = true;
+    life->cordoned_told = life->cordoned;
+    life->beat.cordoned_log_dirs.items = life->directories;
+    life->beat.cordoned_log_dirs.count = life->cordoned ? life->registration.log_dirs.count : 0;
 }
 
 static void lifecycle_beat(struct lifecycle *life)
@@ -128,7 +140,20 @@ static void lifecycle_beat(struct lifecycle *life)
     life->beat.broker_id = node->options.node_id;
     life->beat.broker_epoch = node->broker_epoch;
     life->beat.current_metadata_offset = node->image_offset - 1;
+    beat_cordons(life);
     submit(life, &wire_broker_heartbeat_request, &life->beat, &life->beaten, beaten);
+}
+
+/* Are there other brokers? */
+static void look_around(struct lifecycle *life)
+{
+    struct node *node = life->node;
+    bool before = life->cordoned;
+    uint32_t own = image_broker(node->image, node->options.node_id) != NULL ? 1 : 0;
+    life->cordoned = image_count(node->image, IMAGE_BROKER) > own;
+    if (life->cordoned && !before)
+        say(node->say, SAY_INFO, "broker",
+            "other brokers are registered: this one keeps what it has and takes no new replicas");
 }
 
 bool lifecycle_start(struct node *node)
@@ -148,6 +173,7 @@ bool lifecycle_start(struct node *node)
     fill_listeners(life);
     fill_features(life);
     fill_directories(life);
+    look_around(life);
     submit(life, &wire_broker_registration_request, &life->registration, &life->registered,
            registered);
     return true;
@@ -156,8 +182,20 @@ bool lifecycle_start(struct node *node)
 void lifecycle_image_moved(struct node *node)
 {
     struct lifecycle *life = node->lifecycle;
-    if (life == NULL || life->in_flight || life->unfenced || node->broker_epoch < 0) return;
-    if (node->image_offset > node->broker_epoch) lifecycle_beat(life);
+    if (life == NULL || life->in_flight || node->broker_epoch < 0) return;
+    bool news = !life->told || life->cordoned != life->cordoned_told;
+    if ((!life->unfenced || news) && node->image_offset > node->broker_epoch) lifecycle_beat(life);
+}
+
+void lifecycle_follow(struct node *node, const struct image_change *change)
+{
+    struct lifecycle *life = node->lifecycle;
+    if (change->kind != IMAGE_BROKER || life == NULL) return;
+    bool before = life->cordoned;
+    look_around(life);
+    if (before && !life->cordoned)
+        say(node->say, SAY_INFO, "broker",
+            "no other broker is registered any more: this one takes new replicas again");
 }
 
 const char *lifecycle_not_ready(const struct node *node)

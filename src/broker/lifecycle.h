@@ -2,8 +2,9 @@
  *
  * With the control part in the same process a node waits for events, not for timers: it registers
  * as soon as the control part leads, and beats when its image has reached the registration. Its
- * session is not timed (the lock on the directory proves an earlier run dead), so it beats no more.
- */
+ * session is not timed (the lock on the directory proves an earlier run dead), so it beats no more,
+ * but for what it has to tell: this build does not replicate, so beside other brokers it keeps what
+ * it has and cordons its log directories, and takes no new replicas. */
 #pragma once
 
 #include "base/view.h"
@@ -18,6 +19,10 @@ void lifecycle_stop(struct node *node);
 
 /* The image has moved: beat if that lets the broker be unfenced. */
 void lifecycle_image_moved(struct node *node);
+
+/* Another broker has come or gone: directories are cordoned, or not any more. */
+struct image_change;
+void lifecycle_follow(struct node *node, const struct image_change *change);
 
 /* What is missing to serve, in words; NULL: registered and unfenced. */
 const char *lifecycle_not_ready(const struct node *node);

@@ -141,6 +141,8 @@ static void node_image_changed(struct image_watch *watch, const struct image_cha
     struct node *node = container_of(watch, struct node, image_watch);
     replicas_follow(node, change);
     if (change->kind == IMAGE_QUOTA) quotas_follow(node, change);
+    controller_follow(node, change);
+    lifecycle_follow(node, change);
     if (node->coordinator != NULL) coordinator_follow(node, change);
     if (change->kind != IMAGE_CONFIGS) return;
     node->config_changes++;

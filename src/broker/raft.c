@@ -23,6 +23,7 @@
     (1u << 20)                      /* One answer of FetchSnapshot carries at most this.           \
                                      */
 #define RAFT_FETCH_BYTES (8u << 20) /* And one of Fetch, but at least one batch. */
+#define RAFT_LOOK_MS     500        /* For a place in a file that is not in memory. */
 
 /* A handler's response, set to defaults, if the sender may speak to the quorum; NULL: the request
  * is ended. */
@@ -54,6 +55,7 @@ struct raft_fetch {
     struct request *request;
     struct controller *c;
     struct shard_timer timeout;
+    bool looking; /* It waits for a place in a file, also if it would not wait for news. */
 };
 
 /* The batches of the read, if there are any; LOG_LATER: they are being looked up. */
@@ -84,7 +86,8 @@ static bool raft_fetch_try(struct raft_fetch *fetch, bool last)
         quorum_fetch(c->quorum, raft_event(c, &moment, request), request->message, response, &read);
     int result = answer == QUORUM_READ ? raft_read(c, &read, &range) : LOG_OK;
     bool empty = range.size_bytes == 0;
-    if (answer == QUORUM_READ && empty && (read.wait || result == LOG_LATER) && !last) return false;
+    fetch->looking = result == LOG_LATER;
+    if (answer == QUORUM_READ && empty && (read.wait || fetch->looking) && !last) return false;
     if (answer == QUORUM_E_MEMORY) {
         request_close(request, "no memory for a fetch of the metadata log");
         return true;
@@ -150,12 +153,13 @@ void raft_handle_fetch(struct shard *shard, struct request *request)
     *fetch = (struct raft_fetch){.request = request, .c = c};
     list_init(&fetch->link);
     shard_timer_init(&fetch->timeout, raft_fetch_expired);
-    if (raft_fetch_try(fetch, in->max_wait_ms == 0)) return;
+    if (raft_fetch_try(fetch, false)) return;
+    int64_t wait_ms = fetch->looking ? MAX(in->max_wait_ms, RAFT_LOOK_MS) : in->max_wait_ms;
     request->parked = fetch;
     request->gone = raft_fetch_gone;
-    request->patience_ms = in->max_wait_ms;
+    request->patience_ms = wait_ms;
     list_append(&c->fetches, &fetch->link);
-    shard_timer_set(shard, &fetch->timeout, io_now_ms(shard->io) + in->max_wait_ms);
+    shard_timer_set(shard, &fetch->timeout, io_now_ms(shard->io) + wait_ms);
 }
 
 /* ---- FetchSnapshot --------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 """Apache Kafka 4.4 from Maven: its jars, its tools, a broker of its own."""
+import base64
 import os
 import shutil
 import signal
@@ -43,6 +44,27 @@ def tool(name, *arguments, **more):
     return java("org.apache.kafka.tools." + name, *arguments, **more)
 
 
+class Tools:
+    """The tools in one JVM, for suites that call many: a JVM of its own costs each two seconds."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["java", "-Xmx256m", "-cp", f"{LIBS}/*", str(ROOT / "test/lib/Tools.java")],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def __call__(self, name, *arguments, check=True):
+        self.process.stdin.write(("\t".join(["org.apache.kafka.tools." + name, *arguments]) + "\n").encode())
+        self.process.stdin.flush()
+        code, _, text = self.process.stdout.readline().decode().strip().partition(" ")
+        text = base64.b64decode(text).decode(errors="replace")
+        if check and code != "0":
+            raise RuntimeError(f"{name} {' '.join(arguments)}: exit code {code}: {text[-1500:]}")
+        return text
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+
+
 class Kafka:
     """A combined broker and controller on free ports; `data` may be a directory that exists."""
 
@@ -67,20 +89,33 @@ class Kafka:
         self.process = None
         self.log = tempfile.NamedTemporaryFile(suffix=".log", delete=False)
 
+    node_id = 1
+    heap = "768m"
+
     def format(self):
         uuid = java("kafka.tools.StorageTool", "random-uuid").strip().splitlines()[-1]
         java("kafka.tools.StorageTool", "format", "-t", uuid, "-c", self.config.name, "--standalone")
 
     def start(self, seconds=90):
-        self.process = subprocess.Popen(["java", "-Xmx768m", "-cp", f"{LIBS}/*", "kafka.Kafka", self.config.name],
+        self.process = subprocess.Popen(["java", f"-Xmx{self.heap}", "-XX:+UseSerialGC", "-cp", f"{LIBS}/*", "kafka.Kafka", self.config.name],
                                         stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
         limit = time.monotonic() + seconds
         while time.monotonic() < limit and self.process.poll() is None:
             done = subprocess.run(["kcat", "-b", self.address, "-L", "-m", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-            if done.returncode == 0 and b"broker 1 at" in done.stdout:
+            if done.returncode == 0 and f"broker {self.node_id} at".encode() in done.stdout:
                 return self
             time.sleep(0.5)
-        raise RuntimeError("Apache Kafka did not start:\n" + Path(self.log.name).read_text(errors="replace")[-3000:])
+        raise RuntimeError("Apache Kafka did not start:\n" + self.said())
+
+    def said(self):
+        return Path(self.log.name).read_text(errors="replace")[-3000:]
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def stop(self, seconds=60):
         self.process.send_signal(signal.SIGTERM)
@@ -90,8 +125,8 @@ class Kafka:
         if self.process is not None and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        os.unlink(self.config.name)
-        os.unlink(self.log.name)
+        for path in (self.config.name, self.log.name):
+            Path(path).unlink(missing_ok=True)
         if self.mine:
             shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -100,3 +135,31 @@ class Kafka:
 
     def __exit__(self, *unused):
         self.close()
+
+
+class Broker(Kafka):
+    """A node with process.roles=broker under a controller elsewhere, `controller` an object with
+    `controller_port` and `cluster_id`. Small: several run beside each other."""
+    heap = "256m"
+
+    def __init__(self, node_id, controller, settings=None, data=None):
+        self.node_id = node_id
+        super().__init__(data=data, controller_port=controller.controller_port, settings={
+            "process.roles": "broker", "node.id": str(node_id), "num.partitions": "3",
+            "offsets.topic.num.partitions": "3", "transaction.state.log.num.partitions": "3",
+            "log.cleaner.dedupe.buffer.size": "4194304", **(settings or {})})
+        lines = Path(self.config.name).read_text().splitlines()
+        lines = [f"listeners=PLAINTEXT://127.0.0.1:{self.port}" if line.startswith("listeners=") else line for line in lines]
+        Path(self.config.name).write_text("\n".join(lines) + "\n")
+        self.cluster_id = controller.cluster_id
+
+    def format(self):
+        """As the storage tool formats a broker: what it writes beside these lines only controllers read."""
+        directories = [line.partition("=")[2] for line in Path(self.config.name).read_text().splitlines()
+                       if line.startswith("log.dirs=")][0]
+        for directory in directories.split(","):
+            os.makedirs(directory, exist_ok=True)
+            uuid = base64.urlsafe_b64encode(b"\x11" + os.urandom(15)).decode().rstrip("=")
+            (Path(directory) / "meta.properties").write_text(
+                f"version=1\ncluster.id={self.cluster_id}\nnode.id={self.node_id}\ndirectory.id={uuid}\n")
+        return self
