@@ -2,6 +2,7 @@
  * (log.md 25.5). The table of settings is schema/configs.json; values are core/cluster's. */
 #include "broker/broker.h"
 #include "core/config.h"
+#include "core/group_config.h"
 #include "gen/describe_configs_request.h"
 #include "gen/describe_configs_response.h"
 
@@ -109,6 +110,32 @@ static void describe_one(struct describing *d,
     add_synonyms(d, def, out->is_sensitive, out);
 }
 
+/* What the group has of its own, and what holds for it else. */
+static void describe_group_one(
+    struct describing *d,
+    const struct config_def *def,
+    struct describe_configs_response_describe_configs_resource_result *out)
+{
+    const struct describe_configs_request *in = d->request->message;
+    struct arena *arena = &d->request->arena;
+    struct view name = view_of_string(def->name);
+    struct view standard = group_config_standard(&d->context, arena, def);
+    struct view own = image_config(
+        image_configs(d->context.image, IMAGE_RESOURCE_GROUP, d->in->resource_name), name);
+    wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
+                         out);
+    out->name = name;
+    out->value = own.null ? standard : own;
+    out->config_source = own.null ? CLUSTER_SOURCE_DEFAULT : CLUSTER_SOURCE_GROUP;
+    out->config_type = (int8_t)def->type;
+    if (in->include_documentation) out->documentation = view_of_string(def->meaning);
+    if (!in->include_synonyms) return;
+    out->synonyms.items = broker_array(d->request, 2, sizeof(*out->synonyms.items));
+    if (out->synonyms.items == NULL) return;
+    if (!own.null) add_synonym(out, name, own, CLUSTER_SOURCE_GROUP);
+    add_synonym(out, name, standard, CLUSTER_SOURCE_DEFAULT);
+}
+
 static bool describe_all(struct describing *d)
 {
     uint32_t count;
@@ -117,7 +144,8 @@ static bool describe_all(struct describing *d)
     if (d->out->configs.items == NULL) return false;
     for (uint32_t i = 0; i < count; i++)
         if (!defs[i].internal && wanted(d, view_of_string(defs[i].name)))
-            describe_one(d, &defs[i], &d->out->configs.items[d->out->configs.count++]);
+            (d->scope == CONFIG_GROUP ? describe_group_one : describe_one)(
+                d, &defs[i], &d->out->configs.items[d->out->configs.count++]);
     return true;
 }
 
@@ -144,6 +172,14 @@ static bool describe_defaults(struct describing *d)
         if (def != NULL) out->config_type = (int8_t)def->type;
     }
     return true;
+}
+
+static int16_t check_group(struct describing *d)
+{
+    if (!auth_allows(d->request, AUTH_DESCRIBE_CONFIGS, AUTH_GROUP, d->in->resource_name))
+        return KAFKA_GROUP_AUTHORIZATION_FAILED;
+    d->scope = CONFIG_GROUP;
+    return d->in->resource_name.size == 0 ? KAFKA_INVALID_REQUEST : KAFKA_NONE;
 }
 
 static int16_t check_topic(struct describing *d)
@@ -182,6 +218,8 @@ static bool describe_resource(struct describing *d)
         d->out->error_code = check_topic(d);
     else if (d->in->resource_type == IMAGE_RESOURCE_BROKER)
         d->out->error_code = check_broker(d);
+    else if (d->in->resource_type == IMAGE_RESOURCE_GROUP)
+        d->out->error_code = check_group(d);
     else
         d->out->error_code = KAFKA_INVALID_REQUEST;
     if (d->out->error_code == KAFKA_NONE) {

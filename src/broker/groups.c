@@ -6,6 +6,7 @@
 #include "broker/broker.h"
 #include "broker/controller.h"
 #include "broker/coordinator.h"
+#include "broker/group_regex.h"
 #include "core/config.h"
 #include "core/consumer_group.h"
 #include "gen/consumer_group_heartbeat_request.h"
@@ -279,15 +280,17 @@ static enum kafka_error consumer_step(struct request *request,
         .request = request->message,
         .client_id = request->client_id,
         .client_host = client_host(request),
-        .regex_fault = VIEW_NULL,
         .arrived_ms = request->arrived_ms,
     };
-    if (beat.request->subscribed_topic_regex.size > 0)
-        beat.regex_fault = VIEW("This build does not serve regular expressions.");
+    bool fresh;
+    beat.regex_fault = group_regex_fault(request, part, &fresh);
     coordinator_step(part, &step, request);
     if (consumer_group_heartbeat(coordinator_groups(part), &step, &beat, out) != STEP_DONE)
         return KAFKA_COORDINATOR_NOT_AVAILABLE;
-    return coordinator_commit(part, &step);
+    enum kafka_error error = coordinator_commit(part, &step);
+    if (error == KAFKA_NONE && out->error_code == KAFKA_NONE)
+        group_regex_resolve(request, part, fresh);
+    return error;
 }
 
 void handle_consumer_group_heartbeat(struct shard *shard, struct request *request)

@@ -299,7 +299,8 @@ enum cluster_source {
     CLUSTER_SOURCE_BROKER = 2,
     CLUSTER_SOURCE_BROKER_DEFAULT = 3,
     CLUSTER_SOURCE_STATIC = 4,
-    CLUSTER_SOURCE_DEFAULT = 5
+    CLUSTER_SOURCE_DEFAULT = 5,
+    CLUSTER_SOURCE_GROUP = 8
 };
 
 struct cluster_config_value {

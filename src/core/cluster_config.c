@@ -5,6 +5,7 @@
  * apply, or none. */
 #include "core/cluster_internal.h"
 
+#include "core/group_config.h"
 #include "core/names.h"
 #include "gen/alter_configs_request.h"
 #include "gen/alter_configs_response.h"
@@ -395,6 +396,15 @@ static bool alter_check_scope(struct alter *alter, enum config_scope scope)
     return true;
 }
 
+static bool alter_check_group(struct alter *alter)
+{
+    struct cluster_config_context context = cluster_configs(alter->cluster);
+    if (!alter_check_scope(alter, CONFIG_GROUP)) return false;
+    struct view fault = group_config_fault(&context, alter->step->arena, alter->name,
+                                           alter->overrides, alter->count);
+    return fault.null || alter_fail(alter, KAFKA_INVALID_CONFIG, fault);
+}
+
 static bool alter_check(struct alter *alter)
 {
     struct view fault;
@@ -406,7 +416,7 @@ static bool alter_check(struct alter *alter)
             alter->overrides, alter->count);
         return fault.null || alter_fail(alter, KAFKA_INVALID_CONFIG, fault);
     case IMAGE_RESOURCE_BROKER: return alter_check_broker(alter);
-    case IMAGE_RESOURCE_GROUP: return alter_check_scope(alter, CONFIG_GROUP);
+    case IMAGE_RESOURCE_GROUP: return alter_check_group(alter);
     default: return alter_check_scope(alter, CONFIG_CLIENT_METRICS);
     }
 }

@@ -606,6 +606,8 @@ void consumer_group_settle(struct groups *groups)
     if (group == NULL || group->consumer == NULL) return;
     struct consumer_member *member = consumer_group_member(group->consumer, settle.member);
     if (settle.refreshed) group->consumer->topics_seen = settle.topics_version;
+    if (settle.resolved) group->consumer->regex_seen = settle.topics_version;
+    if (settle.resolved) group->consumer->regex_open = false;
     if (member == NULL) return;
     consumer_group_contact(member, settle.contact_ms);
     if (settle.rebalance == CONSUMER_TIMER_CANCEL) group_timer_cancel(group, &member->rebalance);

@@ -173,6 +173,15 @@ static bool instance_take(struct consumer_member *member)
     return member->owns_instance;
 }
 
+static void regex_count(const struct consumer_member *member, int32_t by)
+{
+    struct consumer_group *group = member->group->consumer;
+    struct view regex = member->said.regex;
+    if (regex.null || regex.size == 0) return;
+    group->regex_users += (uint32_t)by;
+    if (by > 0 && consumer_group_regex(group, regex) == NULL) group->regex_open = true;
+}
+
 bool consumer_member_say(struct consumer_member *member, const struct consumer_said *said)
 {
     struct mem *mem = member->group->groups->mem;
@@ -180,10 +189,12 @@ bool consumer_member_say(struct consumer_member *member, const struct consumer_s
     uint8_t *block = size > UINT32_MAX ? NULL : mem_get(mem, size);
     if (block == NULL) return false;
     instance_let_go(member);
+    regex_count(member, -1);
     mem_put(mem, member->said_block, member->said_bytes);
     said_fill(&member->said, block, said);
     member->said_block = block;
     member->said_bytes = (uint32_t)size;
+    regex_count(member, 1);
     return instance_take(member);
 }
 
@@ -212,6 +223,7 @@ void consumer_member_drop(struct consumer_member *member)
     group_timer_cancel(group, &member->rebalance);
     group_timer_cancel(group, &member->join);
     group_timer_cancel(group, &member->sync);
+    regex_count(member, -1);
     instance_let_go(member);
     map_remove(&group->consumer->members, &member->by_id);
     list_remove(&member->link);

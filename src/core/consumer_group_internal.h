@@ -107,6 +107,8 @@ struct consumer_group {
     /* Soft. */
     uint64_t topics_seen; /* groups->topics_version when the hash was last computed. */
     int64_t regex_ms;     /* When expressions were last matched; INT64_MIN: never. */
+    uint32_t regex_users; /* Members that have an expression. */
+    bool regex_open;      /* One of them has not been matched yet. */
     uint64_t regex_seen;  /* groups->topics_version then. */
 };
 

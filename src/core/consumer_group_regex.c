@@ -48,19 +48,15 @@ const struct view *consumer_group_regex_due(struct groups *groups,
                                             uint32_t *count)
 {
     struct consumer_group *group = find(groups, id);
-    if (group == NULL) return NULL;
+    if (group == NULL || group->regex_users == 0) return NULL;
     if (group->regex_ms != INT64_MIN && step->now_ms <= group->regex_ms + REGEX_PAUSE_MS)
         return NULL;
-    const struct view *regexes = expressions(group, step->arena, count);
-    if (regexes == NULL || *count == 0) return NULL;
     bool old = group->regex_ms == INT64_MIN ||
                step->now_ms > group->regex_ms + groups->consumer_options.regex_refresh_ms;
-    bool due = fresh || old || *count != group->regexes.count ||
-               group->regex_seen != groups->topics_version;
+    bool due = fresh || old || group->regex_open || group->regex_seen != groups->topics_version;
     if (!due) return NULL;
     group->regex_ms = step->now_ms;
-    group->regex_seen = groups->topics_version;
-    return regexes;
+    return expressions(group, step->arena, count);
 }
 
 static bool matched_before(const struct consumer_group *group,
@@ -97,6 +93,13 @@ enum step_result consumer_group_resolved(struct groups *groups,
         !consumer_group_topics(group, step->arena, &edit, &roster, &topics) ||
         !consumer_group_hash(groups, step->arena, &topics, &hash))
         return STEP_E_MEMORY;
+    groups->settle = (struct consumer_settle){
+        .set = true,
+        .group = id,
+        .member = VIEW_EMPTY,
+        .resolved = true,
+        .topics_version = groups->topics_version,
+    };
     if (!other && hash == group->hash) return STEP_DONE;
     return consumer_record_group(step, id, group->epoch + 1, hash) ? STEP_DONE : STEP_E_MEMORY;
 }

@@ -126,6 +126,7 @@ struct consumer_settle {
     struct view member;
     int64_t contact_ms;
     bool refreshed; /* The group has looked at its topics, as of this version. */
+    bool resolved;  /* Its expressions were matched, as of the same. */
     uint64_t topics_version;
     enum consumer_timer_act rebalance;
     int64_t rebalance_ms; /* When it comes up. */
