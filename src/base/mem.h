@@ -40,9 +40,9 @@ MUST_USE static inline void *mem_take(struct mem *mem, size_t size_bytes)
 {
     if (mem->take == NULL) return mem_get(mem, size_bytes);
     assert(size_bytes > 0);
-    if (mem->limit_bytes != 0 && mem->used_bytes + size_bytes > mem->limit_bytes) return NULL;
+    if (mem->limit_bytes != 0 && mem_used(mem) + size_bytes > mem->limit_bytes) return NULL;
     void *block = mem->take(mem, size_bytes);
-    if (block != NULL) mem->used_bytes += size_bytes;
+    if (block != NULL) (void)__atomic_fetch_add(&mem->used_bytes, size_bytes, __ATOMIC_RELAXED);
     return block;
 }
 

@@ -1,6 +1,7 @@
 /* broker.h - what the files of this folder share: the node's parts, and small helpers of handlers.
  *
- * One shard: everything here belongs to its thread. */
+ * `struct node` is one shard's part of the node: everything in it belongs to that shard's thread.
+ * How the shards of a node come together: shards.h. */
 #pragma once
 
 #include "base/wheel.h"
@@ -33,10 +34,16 @@ struct node {
     struct io *io;
     struct mem *mem;
     const struct say *say;
+    struct node **peers; /* Of all shards, the first one's array; [0] is what node_open gives. */
+    uint32_t index, count;
+    struct shard **shards; /* The same for net/. */
     struct shard *shard;
     struct logs *logs;
-    struct image *image;  /* The committed one: what clients are told. */
-    int64_t image_offset; /* Next offset of the metadata log that it has not seen. */
+    struct logs_watch logs_watch;
+    struct logs_part logs_part;
+    struct image *image;   /* The committed one: what clients are told. */
+    int64_t image_offset;  /* Next offset of the metadata log that it has not seen. */
+    int16_t kraft_version; /* It lives in control records, not in the image. */
     struct image_watch image_watch;
     struct controller *controller;
     struct lifecycle *lifecycle;
@@ -57,6 +64,10 @@ struct node {
     bool producer_ids_asked;
     uint32_t config_changes; /* Of settings at run time, counted from 1. */
     int64_t next_ms;         /* When the logs or the controller want to be called next. */
+    const char *failed;      /* Why this shard cannot serve any more; NULL: it can. */
+    /* Of the first shard: */
+    struct net_handler *handlers; /* broker_handlers, led to their shards; NULL: there is one. */
+    bool resting;                 /* No shard turns any more: letters are not opened. */
     _Atomic bool stopping;
 };
 

@@ -13,6 +13,7 @@
 #include "broker/controller_inside.h"
 #include "broker/controller_steps.h"
 #include "broker/quotas.h"
+#include "broker/shards.h"
 #include "gen/broker_heartbeat_request.h"
 
 /* ---- the quorum's view of the log ------------------------------------------------------------ */
@@ -149,7 +150,11 @@ static bool follow_record(void *context,
         f->bad = true;
         return false;
     }
-    f->bad = image_apply(f->node->image, &record, offset, batch->base_offset) != IMAGE_OK;
+    /* At the load the other shards are not turning yet: theirs are loaded along. */
+    uint32_t images = f->controller != NULL ? f->node->count : 1;
+    for (uint32_t i = 0; i < images && !f->bad; i++)
+        f->bad =
+            image_apply(f->node->peers[i]->image, &record, offset, batch->base_offset) != IMAGE_OK;
     if (!f->bad && f->controller != NULL)
         f->bad = image_apply(cluster_image(f->controller->cluster), &record, offset,
                              batch->base_offset) != IMAGE_OK;
@@ -171,6 +176,9 @@ static void controller_publish(struct controller *c, int64_t high_watermark)
                                   &reader) != 0)
             controller_fail(c, "a committed record cannot be applied");
         node->image_offset = pending->offset_end;
+        node->kraft_version = controller_kraft_version(node);
+        if (!shards_publish(node, pending->buf, pending->offset_end))
+            controller_fail(c, "no memory to tell the shards");
         c->snapshot_bytes += pending->buf->size_bytes;
         list_remove(&pending->link);
         buf_release(pending->buf);
@@ -505,7 +513,8 @@ static int controller_load(struct controller *c)
         log_range_release(&range);
     }
     arena_free(&arena);
-    node->image_offset = log_end_assigned(c->log);
+    for (uint32_t i = 0; i < node->count; i++)
+        node->peers[i]->image_offset = log_end_assigned(c->log);
     return result;
 }
 

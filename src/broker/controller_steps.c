@@ -6,6 +6,7 @@
 #include "broker/controller_inside.h"
 #include "broker/coordinator.h"
 #include "broker/quotas.h"
+#include "broker/shards.h"
 #include "core/quorum_answer.h"
 #include "gen/allocate_producer_ids_response.h"
 #include "gen/alter_partition_reassignments_response.h"
@@ -280,6 +281,10 @@ static bool creation_of_offsets(struct creation *creation)
 void controller_auto_create(struct node *node, struct view topic, const struct request *client)
 {
     uint32_t count;
+    if (node->index != 0) {
+        shards_auto_create(node, topic);
+        return;
+    }
     if (creation_under_way(node, topic, &count) || count >= CREATING_MAX) return;
     struct creation *creation = mem_get(node->mem, sizeof(*creation));
     if (creation == NULL) return;

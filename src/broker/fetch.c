@@ -10,6 +10,7 @@
 #include "broker/quotas.h"
 #include "gen/fetch_request.h"
 #include "gen/fetch_response.h"
+#include "net/errand.h"
 
 /* Ranges up to this size are copied from the page cache: cheaper than a sendfile of their own. */
 #define FETCH_COPY_BYTES 16384u
@@ -215,10 +216,24 @@ static void fetch_aborted(struct fetch *fetch,
     }
 }
 
+/* What another shard has answered; its bytes become this request's. */
+static void fetch_fill_told(struct fetch_item *item, struct fetch_response_partition_data *out)
+{
+    *out = *item->told;
+    out->records =
+        item->range.size_bytes > 0 ? errand_value(item->errand, item->told->records) : VIEW_EMPTY;
+    if (out->records.size == 0 && out->aborted_transactions.count > 0)
+        out->aborted_transactions.count = 0;
+}
+
 static void fetch_fill(struct fetch *fetch,
                        struct fetch_item *item,
                        struct fetch_response_partition_data *out)
 {
+    if (item->told != NULL) {
+        fetch_fill_told(item, out);
+        return;
+    }
     wire_struct_defaults(&wire_fetch_response_partition_data_shape, out);
     /* Still being opened at the end of its wait: no high watermark is known. Without an error a
      * client would take -1 for one, and its position for the end. */
@@ -321,7 +336,7 @@ static void fetch_withhold(struct fetch *fetch, struct fetch_response *response)
     response->session_id = 0;
 }
 
-static void fetch_answer(struct fetch *fetch)
+void fetch_answer(struct fetch *fetch)
 {
     struct request *request = fetch->request;
     struct fetch_response *response = request_response(request);
@@ -335,6 +350,8 @@ static void fetch_answer(struct fetch *fetch)
     fetch_release(fetch);
     if (fetch->replica_id >= 0)
         request->charged = true; /* Brokers are exempt. */
+    else if (request->errand != NULL && fetch->session == NULL)
+        ; /* A part of another shard's answer, which is charged as a whole. */
     else if (quotas_fetch(fetch->node, request,
                           wire_size(wire_form(&wire_fetch_response, request->version), response)))
         fetch_withhold(fetch, response);
@@ -389,6 +406,14 @@ static void fetch_expired(struct shard *shard, struct shard_timer *timer)
     fetch_answer(fetch);
 }
 
+/* Another shard has enough for the answer that this is a part of. */
+static void fetch_hurry(struct request *request)
+{
+    struct fetch *fetch = request->parked;
+    (void)fetch_read_all(fetch);
+    fetch_answer(fetch);
+}
+
 static void fetch_gone(struct request *request)
 {
     struct fetch *fetch = request->parked;
@@ -401,12 +426,17 @@ void fetch_start(struct fetch *fetch, int32_t max_wait_ms)
 {
     struct request *request = fetch->request;
     if (fetch->session != NULL) fetch->session->busy = true;
+    if (fetch_is_spread(fetch)) {
+        fetch_spread_start(fetch, max_wait_ms);
+        return;
+    }
     if (fetch_read_all(fetch) || max_wait_ms <= 0) {
         fetch_answer(fetch);
         return;
     }
     request->parked = fetch;
     request->gone = fetch_gone;
+    request->hurry = fetch_hurry;
     request->patience_ms = max_wait_ms;
     fetch_wait(fetch);
     shard_timer_set(request->shard, &fetch->timeout, io_now_ms(fetch->node->io) + max_wait_ms);

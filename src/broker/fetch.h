@@ -1,5 +1,5 @@
-/* fetch.h - shared by fetch.c (reading, waiting, answering) and fetch_request.c (sessions, items).
- */
+/* fetch.h - shared by fetch.c (reading, waiting, answering), fetch_request.c (sessions, items) and
+ * fetch_spread.c (partitions of other shards). */
 #pragma once
 
 #include "broker/broker.h"
@@ -9,6 +9,10 @@ struct fetch_range {
     struct net_range net;
     struct log_range log;
 };
+
+struct errand;
+struct fetch_spread;
+struct fetch_response_partition_data;
 
 struct fetch_item {
     struct replica_wait wait;
@@ -23,6 +27,9 @@ struct fetch_item {
     int16_t error;
     bool diverging;
     bool opening; /* The log is not in memory yet. */
+    /* Of a fetch that is spread over shards: what the owner has answered, and its bearer. */
+    const struct fetch_response_partition_data *told;
+    struct errand *errand;
 };
 
 struct fetch {
@@ -36,7 +43,8 @@ struct fetch {
     int64_t replica_epoch;
     bool by_topic_id;
     bool read_committed;
-    bool full; /* Every item is in the answer. */
+    bool full;                   /* Every item is in the answer. */
+    struct fetch_spread *spread; /* NULL: all items are this shard's. */
     struct list due;
     struct shard_timer timeout;
 };
@@ -53,3 +61,12 @@ struct view fetch_records(struct request *request, struct log_range *range);
 
 /* Read and answer, or wait. Ends the request. */
 void fetch_start(struct fetch *fetch, int32_t max_wait_ms);
+
+/* Answer with what the items have found. Ends the request. */
+void fetch_answer(struct fetch *fetch);
+
+/* fetch_spread.c. Has it items of other shards? */
+bool fetch_is_spread(const struct fetch *fetch);
+
+/* Have all shards read their items, and answer or wait as fetch_start. Ends the request. */
+void fetch_spread_start(struct fetch *fetch, int32_t max_wait_ms);

@@ -7,7 +7,7 @@ void fetch_sessions_init(struct fetch_sessions *sessions,
                          uint64_t seed)
 {
     *sessions = (struct fetch_sessions){
-        .mem = mem, .seed = seed, .shard_max = slots / FETCH_SESSION_SHARDS};
+        .mem = mem, .seed = seed, .shard_max = slots / FETCH_SESSION_SHARDS, .owners = 1};
     map_init(&sessions->by_id, mem, seed);
     for (uint32_t i = 0; i < FETCH_SESSION_SHARDS; i++)
         list_init(&sessions->shards[i]);
@@ -126,7 +126,8 @@ struct fetch_session *fetch_session_new(struct fetch_sessions *sessions,
     do {
         session->id = (int32_t)(low + random % (FETCH_SESSION_SHARD_IDS - 1));
         random = random * 6364136223846793005u + 1442695040888963407u;
-    } while (fetch_session_find(sessions, session->id) != NULL);
+    } while ((uint32_t)session->id % sessions->owners != sessions->owner ||
+             fetch_session_find(sessions, session->id) != NULL);
     map_init(&session->by_key, sessions->mem, sessions->seed);
     list_init(&session->partitions);
     session->node.key = id_key(&session->id);

@@ -54,9 +54,12 @@ struct fetch_sessions {
     uint32_t counts[FETCH_SESSION_SHARDS];
     uint32_t shard_max; /* Sessions of one shard. */
     uint32_t next_shard;
+    uint32_t owner;  /* Ids leave this remainder... */
+    uint32_t owners; /* ...when they are divided by so many: they name the node's shard. */
     uint64_t evictions;
 };
 
+/* `slots` sessions at most. One owner of one: set `owner` and `owners` if it is otherwise. */
 void fetch_sessions_init(struct fetch_sessions *sessions,
                          struct mem *mem,
                          uint32_t slots,

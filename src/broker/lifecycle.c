@@ -3,6 +3,7 @@
 
 #include "broker/broker.h"
 #include "broker/controller.h"
+#include "broker/shards.h"
 #include "gen/broker_heartbeat_request.h"
 #include "gen/broker_heartbeat_response.h"
 #include "gen/broker_registration_request.h"
@@ -108,6 +109,7 @@ static void registered(struct controller_call *call, int16_t error)
         return;
     }
     life->node->broker_epoch = life->registered.broker_epoch;
+    if (!shards_registered(life->node)) life->failed = "no memory to tell the shards";
     lifecycle_beat(life);
 }
 

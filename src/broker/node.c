@@ -1,4 +1,7 @@
-/* node.c - see node.h: open in order, one turn, close in the reverse order. */
+/* node.c - see node.h: open in order, one turn, close in the reverse order.
+ *
+ * While the node opens and closes all shards are turned by the caller's thread, one after the
+ * other; in between each has its own. */
 #include "broker/node.h"
 
 #include <errno.h>
@@ -9,6 +12,8 @@
 #include "broker/coordinator.h"
 #include "broker/lifecycle.h"
 #include "broker/quotas.h"
+#include "broker/shards.h"
+#include "broker/spread.h"
 #include "gen/api_versions_request.h"
 #include "gen/api_versions_response.h"
 
@@ -90,6 +95,7 @@ static void node_log_says(void *context, const char *text)
 
 static int node_logs(struct node *node)
 {
+    shards_logs_part(node, &node->logs_part);
     static const char *const reasons[] = {
         [LOGS_E_LOCKED] = "another process holds a data directory",
         [LOGS_E_FORMAT] = "no data directory is formatted",
@@ -104,11 +110,15 @@ static int node_logs(struct node *node)
         .node_id = node->options.node_id,
         .ack = node->options.ack_replicated ? LOG_ACK_REPLICATED : LOG_ACK_SYNC,
         .config = LOG_CONFIG_DEFAULT,
+        .part = node->count > 1 ? &node->logs_part : NULL,
         .say = node_log_says,
         .context = node,
     };
     int result = logs_open(node->io, &options, &node->logs);
-    if (result == LOGS_OK) return 0;
+    if (result == LOGS_OK) {
+        shards_logs_watch(node);
+        return 0;
+    }
     const char *reason =
         result > 0 && result < (int)ARRAY_SIZE(reasons) ? reasons[result] : "a system call failed";
     say(node->say, SAY_ERROR, "node", "could not open the data directories: %s", reason);
@@ -192,7 +202,7 @@ static void versions_features(struct node *node,
         const struct image_feature *feature = (const struct image_feature *)object;
         versions_finalized(out, feature->name, feature->level);
     }
-    int16_t kraft_version = controller_kraft_version(node); /* It lives in control records. */
+    int16_t kraft_version = node->kraft_version;
     if (kraft_version > 0) versions_finalized(out, VIEW("kraft.version"), kraft_version);
     out->finalized_features_epoch = node->image_offset - 1;
 }
@@ -247,7 +257,7 @@ static void node_turn_end(struct shard *shard)
 static uint64_t node_receive_budget(const struct node *node)
 {
     int64_t bytes = broker_setting_number(node, "queued.max.request.bytes");
-    return bytes > 0 ? (uint64_t)bytes : NET_RECEIVE_BUDGET_BYTES;
+    return (bytes > 0 ? (uint64_t)bytes : NET_RECEIVE_BUDGET_BYTES) / node->count;
 }
 
 static int node_shard(struct node *node)
@@ -255,10 +265,10 @@ static int node_shard(struct node *node)
     struct shard_options options = {
         .io = node->io,
         .say = node->say,
-        .index = 0,
-        .count = 1,
-        .peers = &node->shard,
-        .handlers = broker_handlers,
+        .index = node->index,
+        .count = node->count,
+        .peers = node->shards,
+        .handlers = node->count > 1 ? node->peers[0]->handlers : broker_handlers,
         .handler_count = broker_handler_count,
         .settings =
             {
@@ -280,7 +290,9 @@ static int node_shard(struct node *node)
                        .charge = quotas_charge,
                        .admit = quotas_admit},
     };
-    return shard_open(&options, &node->shard);
+    int result = shard_open(&options, &node->shard);
+    node->shards[node->index] = node->shard;
+    return result;
 }
 
 static int node_listen_one(struct node *node, uint32_t i)
@@ -320,9 +332,22 @@ static int node_listen_one(struct node *node, uint32_t i)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+uint32_t node_turn_shard(struct node *node, uint32_t index, int64_t until_ms)
+{
+    struct node *mine = node->peers[index];
+    return shard_turn(mine->shard, MIN(until_ms, mine->next_ms));
+}
+
+/* Several shards of one thread wait for each other a millisecond at a time. */
 uint32_t node_turn(struct node *node, int64_t until_ms)
 {
-    return shard_turn(node->shard, MIN(until_ms, node->next_ms));
+    uint32_t happened = 0;
+    if (node->count == 1) return node_turn_shard(node, 0, until_ms);
+    for (uint32_t i = 0; i < node->count; i++) {
+        int64_t soon_ms = io_now_us(node->peers[i]->io) / 1000 + 1;
+        happened += node_turn_shard(node, i, MIN(until_ms, soon_ms));
+    }
+    return happened;
 }
 
 static int node_become_ready(struct node *node)
@@ -340,27 +365,47 @@ static int node_become_ready(struct node *node)
     return 0;
 }
 
-static int node_open_parts(struct node *node)
+static int node_open_parts(struct node *first)
 {
-    int result = node_directories(node);
-    if (result == 0) result = node_logs(node);
-    if (result == 0) result = node_shard(node);
-    if (result == 0) result = coordinator_open(node);
-    if (result == 0) result = controller_open(node);
-    for (uint32_t i = 0; result == 0 && i < node->options.listener_count; i++)
-        result = node_listen_one(node, i);
-    return result == 0 ? node_become_ready(node) : result;
+    int result = node_directories(first);
+    for (uint32_t i = 0; result == 0 && i < first->count; i++) {
+        struct node *node = first->peers[i];
+        memcpy(node->cluster_id, first->cluster_id, sizeof(node->cluster_id));
+        result = node_logs(node);
+        if (result == 0) result = node_shard(node);
+        if (result == 0) result = coordinator_open(node);
+    }
+    if (result == 0) result = controller_open(first);
+    for (uint32_t i = 0; result == 0 && i < first->count; i++)
+        first->peers[i]->kraft_version = controller_kraft_version(first);
+    for (uint32_t i = 0; result == 0 && i < first->options.listener_count; i++)
+        result = node_listen_one(first, i);
+    return result == 0 ? node_become_ready(first) : result;
 }
 
-int node_open(const struct node_options *options, struct node **out)
+static void node_free(struct node *node)
 {
-    struct mem *mem = io_mem(options->io);
-    struct node *node = mem_get(mem, sizeof(*node));
-    if (node == NULL) return -ENOMEM;
+    if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
+    fetch_sessions_free(&node->sessions);
+    quotas_close(node);
+    image_free(node->image);
+    mem_put(node->mem, node, sizeof(*node));
+}
+
+/* One shard's part; `first` NULL: it is the first itself. NULL: no memory. */
+static struct node *node_new(const struct node_options *options, struct node *first, uint32_t index)
+{
+    struct io *io = options->ios != NULL ? options->ios[index] : options->io;
+    struct node *node = mem_get(io_mem(io), sizeof(*node));
+    if (node == NULL) return NULL;
     node->options = *options;
-    node->io = options->io;
-    node->mem = mem;
+    node->io = io;
+    node->mem = io_mem(io);
     node->say = options->say;
+    node->index = index;
+    node->count = MAX(options->shard_count, 1u);
+    node->peers = first != NULL ? first->peers : NULL;
+    node->shards = first != NULL ? first->shards : NULL;
     node->broker_epoch = -1;
     node->next_ms = INT64_MAX;
     node->config_changes = 1;
@@ -370,77 +415,189 @@ int node_open(const struct node_options *options, struct node **out)
     list_init(&node->produces_busy);
     list_init(&node->creating);
     list_init(&node->image_watch.link);
-    node->image = image_new(mem, io_random(node->io, IO_RANDOM_HASH));
     replicas_init(node);
-    int result = node->image == NULL ? -ENOMEM : quotas_open(node);
-    if (result == 0) {
-        fetch_sessions_init(
-            &node->sessions, mem,
-            (uint32_t)broker_setting_number(node, "max.incremental.fetch.session.cache.slots"),
-            io_random(node->io, IO_RANDOM_HASH));
-        node->image_watch.changed = node_image_changed;
-        image_watch_add(node->image, &node->image_watch);
-        result = node_open_parts(node);
+    node->image = image_new(node->mem, io_random(io, IO_RANDOM_HASH));
+    if (node->image == NULL || quotas_open(node) != 0) {
+        image_free(node->image);
+        return mem_put(node->mem, node, sizeof(*node));
     }
+    int64_t slots = broker_setting_number(node, "max.incremental.fetch.session.cache.slots");
+    fetch_sessions_init(&node->sessions, node->mem, (uint32_t)slots / node->count,
+                        io_random(io, IO_RANDOM_HASH));
+    node->sessions.owner = index;
+    node->sessions.owners = node->count;
+    node->image_watch.changed = node_image_changed;
+    image_watch_add(node->image, &node->image_watch);
+    return node;
+}
+
+/* All shards' parts. */
+static int node_new_all(const struct node_options *options, struct node *first)
+{
+    first->peers = mem_get(first->mem, first->count * sizeof(struct node *));
+    first->shards = mem_get(first->mem, first->count * sizeof(struct shard *));
+    first->handlers = mem_get(first->mem, broker_handler_count * sizeof(first->handlers[0]));
+    if (first->peers == NULL || first->shards == NULL || first->handlers == NULL) return -ENOMEM;
+    spread_handlers(broker_handlers, broker_handler_count, first->handlers);
+    first->peers[0] = first;
+    for (uint32_t i = 1; i < first->count; i++) {
+        first->peers[i] = node_new(options, first, i);
+        if (first->peers[i] == NULL) return -ENOMEM;
+    }
+    return 0;
+}
+
+int node_open(const struct node_options *options, struct node **out)
+{
+    assert(options->shard_count <= 1 || options->ios != NULL);
+    struct node *first = node_new(options, NULL, 0);
+    if (first == NULL) return -ENOMEM;
+    int result = node_new_all(options, first);
+    if (result == 0) result = node_open_parts(first);
     if (result != 0) {
-        node_close(node);
+        node_close(first);
         return result;
     }
-    *out = node;
+    *out = first;
     return 0;
 }
 
 void node_stop(struct node *node)
 {
     node->stopping = true;
-    io_wake(node->io);
+    for (uint32_t i = 0; i < node->count; i++)
+        io_wake(node->peers[i]->io);
+}
+
+void node_run_shard(struct node *node, uint32_t index)
+{
+    while (!node->stopping)
+        node_turn_shard(node, index, INT64_MAX);
 }
 
 void node_run(struct node *node)
 {
-    while (!node->stopping)
-        node_turn(node, INT64_MAX);
+    node_run_shard(node, 0);
+}
+
+uint32_t node_shard_count(const struct node *node)
+{
+    return node->count;
+}
+
+/* ---- the end
+ * --------------------------------------------------------------------------------- */
+
+static uint32_t node_requests(const struct node *first)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < first->count; i++)
+        count += shard_request_count(first->peers[i]->shard);
+    return count;
 }
 
 /* Requests in process get their answers, for a while; then the logs run out. */
-static void node_drain(struct node *node)
+static void node_drain(struct node *first)
 {
-    int64_t limit_ms = io_now_ms(node->io) + NODE_DRAIN_MS;
-    shard_unlisten(node->shard);
-    node_turn(node, io_now_ms(node->io)); /* Answers that the parts gave as they stopped go out. */
-    while (shard_request_count(node->shard) > 0 && io_now_ms(node->io) < limit_ms) {
-        node_turn(node, io_now_ms(node->io) + 10);
-        if (shard_request_count(node->shard) == 0) break;
-        limit_ms = MIN(limit_ms, io_now_ms(node->io) + 200); /* Long polls are not waited for. */
+    int64_t limit_ms = io_now_ms(first->io) + NODE_DRAIN_MS;
+    shard_unlisten(first->shard);
+    node_turn(first,
+              io_now_ms(first->io)); /* Answers that the parts gave as they stopped go out. */
+    while (node_requests(first) > 0 && io_now_ms(first->io) < limit_ms) {
+        node_turn(first, io_now_ms(first->io) + 10);
+        if (node_requests(first) == 0) break;
+        limit_ms = MIN(limit_ms, io_now_ms(first->io) + 200); /* Long polls are not waited for. */
     }
+}
+
+/* Everything that goes between shards comes home: errands, connections, letters. */
+static void node_disconnect(struct node *first)
+{
+    bool quiet = first->count == 1;
+    for (uint32_t i = 0; i < first->count && !quiet; i++)
+        shard_disconnect(first->peers[i]->shard);
+    while (!quiet) {
+        (void)node_turn(first, INT64_MAX);
+        quiet = true;
+        for (uint32_t i = 0; i < first->count; i++)
+            quiet = quiet && shard_quiet(first->peers[i]->shard);
+    }
+}
+
+static bool node_logs_idle(const struct node *first)
+{
+    for (uint32_t i = 0; i < first->count; i++)
+        if (!logs_idle(first->peers[i]->logs)) return false;
+    return true;
+}
+
+static void node_close_logs(struct node *first)
+{
+    uint32_t open = 0;
+    while (open < first->count && first->peers[open]->logs != NULL)
+        open++;
+    for (uint32_t i = 0; i < open; i++)
+        logs_stop(first->peers[i]->logs);
+    /* A turn of the logs may have been the last thing to do. */
+    for (bool idle = open == 0; !idle;) {
+        for (uint32_t i = 0; i < open; i++) {
+            struct node *node = first->peers[i];
+            int64_t until_ms = logs_turn(node->logs);
+            if (first->count > 1) until_ms = MIN(until_ms, io_now_us(node->io) / 1000 + 1);
+            if (!logs_idle(node->logs)) io_turn(node->io, until_ms);
+        }
+        idle = open < first->count || node_logs_idle(first);
+    }
+    while (open-- > 1)
+        logs_close_part(first->peers[open]->logs);
+    if (first->logs != NULL) logs_close(first->logs, first->broker_epoch);
+}
+
+static bool node_is_open(const struct node *first)
+{
+    for (uint32_t i = 0; i < first->count; i++)
+        if (first->peers[i] == NULL || first->peers[i]->shard == NULL ||
+            first->peers[i]->logs == NULL || first->peers[i]->coordinator == NULL)
+            return false;
+    return first->controller != NULL;
+}
+
+static void node_close_parts(struct node *first)
+{
+    bool open = node_is_open(first);
+    for (uint32_t i = 0; i < first->count; i++)
+        if (first->peers[i] != NULL) coordinator_stop(first->peers[i]);
+    if (open) node_drain(first);
+    controller_stop(first);
+    if (open) node_disconnect(first);
+    first->resting = true;
+    for (uint32_t i = first->count; i-- > 0;) {
+        struct node *node = first->peers[i];
+        if (node == NULL) continue;
+        coordinator_close(node);
+        if (node->shard != NULL) node->shard = shard_close(node->shard);
+    }
+    if (first->controller != NULL) controller_close(first);
+    lifecycle_stop(first);
+    for (uint32_t i = 0; i < first->count; i++)
+        if (first->peers[i] != NULL) replicas_free(first->peers[i]);
+    node_close_logs(first);
 }
 
 struct node *node_close(struct node *node)
 {
     if (node == NULL) return NULL;
-    coordinator_stop(node);
-    if (node->shard != NULL && node->logs != NULL && node->controller != NULL) node_drain(node);
-    controller_stop(node);
-    coordinator_close(node);
-    if (node->shard != NULL) node->shard = shard_close(node->shard);
-    if (node->controller != NULL) controller_close(node);
-    lifecycle_stop(node);
-    replicas_free(node);
-    if (node->logs != NULL) {
-        logs_stop(node->logs);
-        int64_t until_ms = logs_turn(node->logs);
-        while (
-            !logs_idle(node->logs)) { /* A turn of the logs may have been the last thing to do. */
-            io_turn(node->io, until_ms);
-            until_ms = logs_turn(node->logs);
-        }
-        logs_close(node->logs, node->broker_epoch);
-    }
-    if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
-    fetch_sessions_free(&node->sessions);
-    quotas_close(node);
-    image_free(node->image);
-    return mem_put(node->mem, node, sizeof(*node));
+    struct mem *mem = node->mem;
+    uint32_t count = node->count;
+    struct node **peers = node->peers;
+    if (peers != NULL && peers[0] != NULL) node_close_parts(node);
+    mem_put(mem, node->shards, count * sizeof(struct shard *));
+    mem_put(mem, node->handlers, broker_handler_count * sizeof(node->handlers[0]));
+    for (uint32_t i = 1; peers != NULL && i < count; i++)
+        if (peers[i] != NULL) node_free(peers[i]);
+    mem_put(mem, peers, count * sizeof(struct node *));
+    node_free(node);
+    return NULL;
 }
 
 void node_address(const struct node *node, struct io_address *out)

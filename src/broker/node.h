@@ -29,7 +29,9 @@ struct node_listener {
 /* What the caller has found out from files and arguments. Views and pointers are borrowed for the
  * node's life. */
 struct node_options {
-    struct io *io;
+    struct io *io;         /* Of the first shard. */
+    struct io *const *ios; /* Of all shards, over one struct mem; NULL: there is one. */
+    uint32_t shard_count;  /* dohle.shards; 0: one. At most NET_SHARDS_MAX. */
     const struct say *say;
     int32_t node_id;
     const char *const *log_dirs; /* Absolute paths. */
@@ -52,16 +54,20 @@ struct node_options {
 /* Open everything and listen. 0 and the node, or a negative errno after saying what is wrong. */
 MUST_USE int node_open(const struct node_options *options, struct node **out);
 
-/* Serve until node_stop(). */
+/* Serve until node_stop(): each shard on a thread of its own, the first on the caller's. */
 void node_run(struct node *node);
+void node_run_shard(struct node *node, uint32_t index);
+uint32_t node_shard_count(const struct node *node);
 
 /* End node_run() after draining. Any thread, async-signal-safe. */
 void node_stop(struct node *node);
 
-/* One turn, for who drives the node itself (the simulator, tests). */
+/* One turn of one shard, or of all, for who drives the node itself (the simulator, tests). */
+uint32_t node_turn_shard(struct node *node, uint32_t index, int64_t until_ms);
 uint32_t node_turn(struct node *node, int64_t until_ms);
 
-/* Clean stop: drain, sync, checkpoints, clean marks; free all. Returns NULL. */
+/* Clean stop, when no shard's thread runs any more: drain, sync, checkpoints, clean marks; free
+ * all. Returns NULL. */
 struct node *node_close(struct node *node);
 
 /* Where the first broker listener (the first one, without a broker part) really listens. */

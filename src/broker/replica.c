@@ -2,6 +2,7 @@
 #include "broker/replica.h"
 
 #include "broker/broker.h"
+#include "broker/shards.h"
 
 static struct replica_key replica_key_of(struct uuid topic_id, int32_t partition)
 {
@@ -200,6 +201,7 @@ void replicas_follow(struct node *node, const struct image_change *change)
     const struct image_partition *now = NULL;
     if (change->now != NULL) now = (const struct image_partition *)change->now;
     struct replica *replica = replica_find(node, change->topic->id, change->partition);
+    if (shards_owner(node, change->topic->name, change->partition) != node->index) return;
     bool ours =
         now != NULL && image_ids_have(image_list(now, IMAGE_REPLICAS), node->options.node_id);
     if (!ours) {

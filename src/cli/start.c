@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "broker/stats.h"
 #include "console/console.h"
 #include "io/posix.h"
@@ -56,7 +58,8 @@ struct start {
     struct start_test test;
     const char *set[START_SETTINGS_MAX];
     uint32_t set_count;
-    struct io *io;
+    struct io *ios[NET_SHARDS_MAX]; /* By shard; the first one's turns are the main thread's. */
+    uint32_t shard_count;
     struct node *node;
     struct console *console;
     struct start_tap tap;
@@ -131,7 +134,7 @@ static int32_t choose_node_id(const struct start *start)
     if (settings->node_id >= 0) return settings->node_id;
     for (uint32_t i = 0; i < settings->log_dir_count; i++) {
         struct log_meta meta;
-        if (log_meta_read(start->io, settings->log_dirs[i], &meta) == LOG_META_OK &&
+        if (log_meta_read(start->ios[0], settings->log_dirs[i], &meta) == LOG_META_OK &&
             meta.node_id >= 0)
             return meta.node_id;
     }
@@ -142,7 +145,9 @@ static enum cli_exit open_node(struct start *start)
 {
     struct settings *settings = &start->settings;
     struct node_options options = {
-        .io = start->io,
+        .io = start->ios[0],
+        .ios = start->ios,
+        .shard_count = start->shard_count,
         .say = &start->say,
         .node_id = choose_node_id(start),
         .log_dirs = settings->log_dirs,
@@ -253,6 +258,38 @@ static void put_ready_json(struct start *start)
 
 /* ---- serving --------------------------------------------------------------------------------- */
 
+struct shard_thread {
+    pthread_t thread;
+    struct node *node;
+    uint32_t index;
+};
+
+static void *shard_main(void *argument)
+{
+    struct shard_thread *thread = argument;
+    node_run_shard(thread->node, thread->index);
+    return NULL;
+}
+
+/* Until the node is stopped; then the other shards' threads have ended, too. */
+static enum cli_exit run_shards(struct start *start)
+{
+    struct shard_thread threads[NET_SHARDS_MAX];
+    uint32_t started = 1;
+    int error = 0;
+    for (; started < start->shard_count && error == 0; started += error == 0) {
+        threads[started] = (struct shard_thread){.node = start->node, .index = started};
+        error = pthread_create(&threads[started].thread, NULL, shard_main, &threads[started]);
+    }
+    if (error != 0) node_stop(start->node);
+    node_run(start->node);
+    for (uint32_t i = 1; i < started; i++)
+        pthread_join(threads[i].thread, NULL);
+    if (error == 0) return CLI_OK;
+    return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no thread for a shard: %s",
+                                   strerror(error));
+}
+
 static enum cli_exit serve(struct start *start)
 {
     stopping.node = start->node;
@@ -268,7 +305,8 @@ static enum cli_exit serve(struct start *start)
     }
     enum cli_exit code = cli_flush(start->cli);
     if (code != CLI_OK) return code;
-    node_run(start->node);
+    code = run_shards(start);
+    if (code != CLI_OK) return code;
     say(&start->say, SAY_INFO, "start", "stopping: %s", "requests are answered, logs are synced");
     return CLI_OK;
 }
@@ -276,12 +314,16 @@ static enum cli_exit serve(struct start *start)
 static enum cli_exit run_node(struct start *start)
 {
     memory_init(&start->mem, 0);
-    start->io = posix_new(&start->mem);
-    if (start->io == NULL)
-        return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no event loop: %s",
-                                       strerror(errno));
+    start->shard_count = (uint32_t)settings_number(&start->settings, "dohle.shards");
     enum cli_exit code = start_tap_begin(start->cli, &start->tap);
-    start_tap_add(&start->tap, start->io);
+    for (uint32_t i = 0; i < start->shard_count && code == CLI_OK; i++) {
+        start->ios[i] = posix_new(&start->mem);
+        if (start->ios[i] == NULL)
+            code = (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no event loop: %s",
+                                           strerror(errno));
+        else
+            start_tap_add(&start->tap, start->ios[i]);
+    }
     if (code == CLI_OK) code = open_node(start);
     if (code == CLI_OK) code = open_console(start);
     if (code == CLI_OK) code = serve(start);
@@ -289,7 +331,8 @@ static enum cli_exit run_node(struct start *start)
     start->console = console_stop(start->console);
     if (start->node != NULL) start->node = node_close(start->node);
     start_tap_end(&start->tap);
-    io_free(start->io);
+    for (uint32_t i = 0; i < start->shard_count; i++)
+        if (start->ios[i] != NULL) io_free(start->ios[i]);
     return code;
 }
 

@@ -81,23 +81,24 @@ static bool gone(struct console *console)
 }
 
 /* Give the letter while the shard cannot be detached. */
-static bool posted(struct console *console, struct ask *ask)
+static bool posted(struct console *console, uint32_t index, struct ask *ask)
 {
     pthread_mutex_lock(&console->lock);
-    bool is = console->shard != NULL;
-    if (is) shard_post(console->shard, &ask->letter);
+    bool is = console->shard != NULL && index < console->shard->count;
+    if (is) shard_post(console->shard->peers[index], &ask->letter);
     pthread_mutex_unlock(&console->lock);
     return is;
 }
 
 enum ask_result ask_shard(struct console *console,
+                          uint32_t index,
                           void (*fill)(struct shard *, void *argument),
                           void *argument,
                           void (*drop)(void *argument))
 {
     struct ask *ask = ask_new(fill, argument, drop);
     if (ask == NULL) return ASK_NONE;
-    if (!posted(console, ask)) {
+    if (!posted(console, index, ask)) {
         ask_free(ask, false);
         return ASK_NONE;
     }

@@ -32,13 +32,14 @@ void page_make(struct console *console,
                struct mem *mem,
                struct console_reply *reply);
 
-/* ask.c: have `fill` run on the shard's thread and wait for it.
+/* ask.c: have `fill` run on the thread of this shard of the node (0: the first) and wait for it.
  *   ASK_DONE     it has run.
- *   ASK_NONE     there is no shard (yet, or any more).
+ *   ASK_NONE     there is no such shard (yet, or any more).
  *   ASK_SILENT   it did not come round within CONSOLE_ASK_MS; `fill` may still run later:
  * `argument` belongs to the question then, and `drop` frees it. */
 enum ask_result { ASK_DONE, ASK_NONE, ASK_SILENT };
 enum ask_result ask_shard(struct console *console,
+                          uint32_t index,
                           void (*fill)(struct shard *, void *argument),
                           void *argument,
                           void (*drop)(void *argument));

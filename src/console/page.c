@@ -30,7 +30,7 @@ static struct stats *ask_stats(struct console *console, struct console_reply *re
         text_reply(reply, 500, "no memory");
         return NULL;
     }
-    switch (ask_shard(console, fill_stats, stats, free)) {
+    switch (ask_shard(console, 0, fill_stats, stats, free)) {
     case ASK_DONE: return stats;
     case ASK_NONE: text_reply(reply, 503, "not ready: the node is starting or stopping"); break;
     case ASK_SILENT:
@@ -82,7 +82,7 @@ struct metrics_question {
 static void fill_metrics(struct shard *shard, void *argument)
 {
     struct metrics_question *question = argument;
-    stats_fill(shard, &question->stats);
+    if (shard->index == 0) stats_fill(shard, &question->stats);
     metrics_gather(&question->metrics, &shard->metrics);
 }
 
@@ -152,7 +152,11 @@ static void metrics_page(struct console *console, struct console_reply *reply)
     }
     memory_init(&question->mem, 0);
     metrics_init(&question->metrics, &question->mem, 1);
-    enum ask_result result = ask_shard(console, fill_metrics, question, drop_metrics);
+    enum ask_result result = ask_shard(console, 0, fill_metrics, question, drop_metrics);
+    enum ask_result next = result; /* Of the other shards, one after the other, to the last. */
+    for (uint32_t i = 1; next == ASK_DONE; i++)
+        next = ask_shard(console, i, fill_metrics, question, drop_metrics);
+    if (next == ASK_SILENT) result = next;
     if (result != ASK_DONE) {
         if (result == ASK_NONE) drop_metrics(question);
         text_reply(reply, 503, "the node is starting or stopping, or its shard does not answer");
@@ -205,7 +209,7 @@ static void other_page(struct console *console,
     out_init(&question->out, &question->mem);
     question->page = page;
     (void)snprintf(question->rest, sizeof(question->rest), "%s", path + strlen(page->prefix));
-    enum ask_result result = ask_shard(console, fill_page, question, drop_page);
+    enum ask_result result = ask_shard(console, 0, fill_page, question, drop_page);
     if (result != ASK_DONE) {
         if (result == ASK_NONE) drop_page(question);
         text_reply(reply, 503, "the node is starting or stopping, or its shard does not answer");

@@ -87,13 +87,14 @@ static void errand_returned(void *owner, struct letter *letter)
     assert(owner == errand->home);
     errand->state = ERRAND_HOME;
     requester->errors_counted = requester->errors_counted || errand->request.errors_counted;
+    requester->charged = requester->charged || errand->request.charged;
     requester->patience_ms = MAX(requester->patience_ms, errand->request.patience_ms);
     request_throttle(requester, errand->request.throttle_ms);
     errand->done(errand);
 }
 
 /* On the shard there. */
-void errand_answered(struct errand *errand, const void *response, const char *closed)
+void errand_answered(struct errand *errand, void *response, const char *closed)
 {
     errand->response = response;
     errand->closed = closed;

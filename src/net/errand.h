@@ -32,9 +32,9 @@ struct errand {
     struct request *requester; /* On whose behalf, at home. */
     void (*handle)(struct shard *there, struct request *request);
     void (*done)(struct errand *errand);
-    void *context;        /* The sender's own. */
-    const void *response; /* Of request.api->response; NULL: it ended without one. */
-    const char *closed;   /* Why the connection is to be closed, or NULL. */
+    void *context;      /* The sender's own. */
+    void *response;     /* Of request.api->response; NULL: it ended without one. */
+    const char *closed; /* Why the connection is to be closed, or NULL. */
 
     /* The rest is net's. */
     enum errand_state state;
@@ -69,4 +69,4 @@ struct view errand_value(struct errand *errand, struct view value);
 void errand_end(struct errand *errand);
 
 /* request.c: the request of an errand was ended. */
-void errand_answered(struct errand *errand, const void *response, const char *closed);
+void errand_answered(struct errand *errand, void *response, const char *closed);

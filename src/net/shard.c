@@ -180,7 +180,8 @@ static void gauges(struct shard *shard)
     metric_set(&shard->metrics, METRIC_CONNECTIONS, state->connection_count);
     metric_set(&shard->metrics, METRIC_REQUESTS_IN_PROCESS, state->request_count);
     metric_set(&shard->metrics, METRIC_RECEIVE_BUDGET_BYTES, state->budget_used_bytes);
-    metric_set(&shard->metrics, METRIC_MEMORY_BYTES, mem_used(shard->mem));
+    /* The node's: told once. */
+    if (shard->index == 0) metric_set(&shard->metrics, METRIC_MEMORY_BYTES, mem_used(shard->mem));
 }
 
 uint32_t shard_turn(struct shard *shard, int64_t until_ms)

@@ -321,7 +321,7 @@ static void failed_allocations(void **state)
         uint32_t n = 0;
         for (; n < 100 && !(packs && unpacks); n++) {
             struct torture torture = {
-                .mem = {torture_get, torture_put, 0, 0},
+                .mem = {.get = torture_get, .put = torture_put},
                   .below = &world.mem, .left = n
             };
             struct compress_work work;

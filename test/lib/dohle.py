@@ -31,6 +31,8 @@ class Node:
         self.address = f"127.0.0.1:{self.port}"
         self.settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "dohle.http.listener": "", **(settings or {})}
         self.options = options
+        if "DOHLE_SHARDS" in os.environ:  # The same tests against several shards.
+            self.settings.setdefault("dohle.shards", os.environ["DOHLE_SHARDS"])
         self.process = None
         self.log = open(os.path.join(tempfile.gettempdir(), f"dohle-test-{os.getpid()}-{self.port}.log"), "w+b")
 
