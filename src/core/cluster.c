@@ -250,7 +250,16 @@ struct cluster_contact *cluster_contact_find(const struct cluster *cluster,
 void cluster_contact_remove(struct cluster *cluster, struct cluster_contact *contact)
 {
     map_remove(&cluster->contacts, &contact->node);
+    wheel_cancel(&cluster->sessions, &contact->session);
     mem_put(cluster->mem, contact, sizeof(*contact));
+}
+
+/* Its end, one millisecond after the last at which it still holds. One store for a heartbeat. */
+void cluster_session_set(struct cluster *cluster, struct cluster_contact *contact)
+{
+    int64_t end_ms = contact->contact_ms + cluster->options.session_timeout_ms + 1;
+    wheel_defer(&cluster->sessions, &contact->session, end_ms);
+    cluster->session_check_ms = MIN(cluster->session_check_ms, end_ms);
 }
 
 void cluster_contact(struct cluster *cluster, int32_t broker, int64_t epoch, int64_t arrived_ms)
@@ -259,6 +268,7 @@ void cluster_contact(struct cluster *cluster, int32_t broker, int64_t epoch, int
     struct cluster_contact *contact = cluster_contact_find(cluster, broker, epoch);
     if (contact != NULL) {
         contact->contact_ms = MAX(contact->contact_ms, arrived_ms);
+        cluster_session_set(cluster, contact);
         return;
     }
     if (cluster->contacts.count >= CLUSTER_CONTACTS_MAX) return;
@@ -268,7 +278,10 @@ void cluster_contact(struct cluster *cluster, int32_t broker, int64_t epoch, int
     contact->key.epoch = epoch;
     contact->contact_ms = arrived_ms;
     contact->node.key = view_of(&contact->key, sizeof(contact->key));
-    if (!map_insert(&cluster->contacts, &contact->node))
+    wheel_entry_init(&contact->session);
+    if (map_insert(&cluster->contacts, &contact->node))
+        cluster_session_set(cluster, contact);
+    else
         mem_put(cluster->mem, contact, sizeof(*contact));
 }
 
@@ -402,6 +415,8 @@ static bool cluster_add_first(const struct cluster *cluster,
 static bool cluster_begin_sessions(struct cluster *cluster, int64_t now_ms)
 {
     cluster->active = true; /* For cluster_contact(). */
+    cluster->session_check_ms = INT64_MAX;
+    wheel_init(&cluster->sessions, now_ms);
     const struct image_object *object = NULL;
     while ((object = image_next(cluster->image, IMAGE_BROKER, object)) != NULL) {
         const struct image_node *broker = (const struct image_node *)object;
@@ -431,7 +446,6 @@ enum step_result cluster_activate(struct cluster *cluster,
     }
     const struct cluster_options *options = &cluster->options;
     image_keep_undo(cluster->image);
-    cluster->session_check_ms = step->now_ms + MAX(options->session_timeout_ms / 8, 1);
     cluster->idle_ms =
         options->idle_interval_ms > 0 ? step->now_ms + options->idle_interval_ms : INT64_MAX;
     cluster->preferred_ms =
@@ -451,9 +465,13 @@ static enum step_result cluster_tick_sessions(struct cluster *cluster, struct st
     bool found = false;
     enum step_result result = cluster_fence_expired(cluster, step, &found);
     if (result == STEP_E_MEMORY) return result;
-    int64_t period_ms = MAX(cluster->options.session_timeout_ms / 8, 1);
-    cluster->session_check_ms = step->now_ms + (found ? CLUSTER_AGAIN_MS : period_ms);
-    if (result == STEP_MORE) cluster->session_check_ms = step->now_ms;
+    int64_t next_ms = wheel_next_ms(&cluster->sessions);
+    if (found) /* One a batch: the next one sees the effects of this one. */
+        cluster->session_check_ms = step->now_ms;
+    else if (next_ms > step->now_ms)
+        cluster->session_check_ms = next_ms;
+    else /* Over by the clock, but not all that had arrived by then has been read. */
+        cluster->session_check_ms = step->now_ms + CLUSTER_AGAIN_MS;
     return result;
 }
 

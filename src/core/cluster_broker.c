@@ -539,14 +539,10 @@ enum step_result cluster_heartbeat(struct cluster *cluster,
 enum step_result cluster_fence_expired(struct cluster *cluster, struct step *step, bool *found)
 {
     *found = false;
-    struct cluster_contact *expired = NULL;
-    map_foreach (node, &cluster->contacts) {
-        struct cluster_contact *contact = container_of(node, struct cluster_contact, node);
-        if (contact->contact_ms + cluster->options.session_timeout_ms >= step->horizon_ms) continue;
-        expired = contact;
-        break;
-    }
-    if (expired == NULL) return STEP_DONE;
+    struct wheel_entry *entry = wheel_expired(&cluster->sessions, step->horizon_ms);
+    if (entry == NULL) return STEP_DONE;
+    struct cluster_contact *expired = container_of(entry, struct cluster_contact, session);
+    cluster_session_set(cluster, expired); /* Until it is done with. */
     *found = true;
     int32_t id = (int32_t)expired->key.id;
     const struct image_node *broker = image_broker(cluster->image, id);

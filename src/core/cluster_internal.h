@@ -1,6 +1,7 @@
 /* cluster_internal.h - what the files cluster_*.c share: the controller's state. */
 #pragma once
 
+#include "base/wheel.h"
 #include "core/cluster.h"
 #include "core/feature.h"
 #include "core/join.h"
@@ -27,6 +28,7 @@ struct cluster_contact {
         int64_t id;
     } key;
     int64_t contact_ms;
+    struct wheel_entry session; /* Ends after contact_ms + session timeout. */
 };
 
 struct cluster {
@@ -37,10 +39,12 @@ struct cluster {
     struct image *image;
     struct map softs;
     struct map contacts;
+    struct wheel sessions; /* Of the contacts; judged by the horizon. */
     bool active;
-    bool elect_due;           /* Leaderless partitions are left over from an unfencing. */
-    int16_t kraft_version;    /* Finalized level of kraft.version: of the quorum. */
-    int64_t session_check_ms; /* When each periodic task runs next. */
+    bool elect_due;        /* Leaderless partitions are left over from an unfencing. */
+    int16_t kraft_version; /* Finalized level of kraft.version: of the quorum. */
+    int64_t
+        session_check_ms; /* When the sessions are looked at next, and each periodic task runs. */
     int64_t idle_ms;
     int64_t preferred_ms;
     int64_t unclean_ms;
@@ -62,6 +66,7 @@ struct cluster_contact *cluster_contact_find(const struct cluster *cluster,
                                              int32_t id,
                                              int64_t epoch);
 void cluster_contact_remove(struct cluster *cluster, struct cluster_contact *contact);
+void cluster_session_set(struct cluster *cluster, struct cluster_contact *contact);
 
 /* Has the registered epoch of this broker been heard within the session timeout? Never of the own
  * broker part. */
@@ -110,7 +115,8 @@ static inline bool cluster_charge(const struct step *step, uint32_t partitions)
 
 /* cluster_broker.c */
 
-/* Fence brokers whose session ran out; one a call. Adds records, and says whether it found one. */
+/* Fence brokers whose session ran out; one a call. Adds records, and says whether it found one.
+ * STEP_MORE: that one needs another call. */
 MUST_USE enum step_result cluster_fence_expired(struct cluster *cluster,
                                                 struct step *step,
                                                 bool *found);
