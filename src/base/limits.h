@@ -63,6 +63,13 @@
 /* A user's name or a client id: Kafka's longest string. */
 #define QUOTA_NAME_MAX 32767u
 
+/* Events that a group remembers to explain its members, the bytes of a member's id in each, and
+ * what all groups of one partition of __consumer_offsets may remember together: a thousand groups
+ * in full, or 8,000 of one member each. */
+#define GROUP_EVENTS_MAX        64u
+#define GROUP_EVENT_ID_BYTES    94u
+#define GROUP_STORIES_BYTES_MAX (8u * 1024u * 1024u)
+
 /* Unsynced bytes per log directory before background writers sync as they write, and before
  * sockets are not read any more (architecture, section 4). */
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)

@@ -9,6 +9,7 @@ extern const struct cli_command command_config_explain;
 extern const struct cli_command command_config_list;
 extern const struct cli_command command_consume;
 extern const struct cli_command command_doctor;
+extern const struct cli_command command_explain_member;
 extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
 extern const struct cli_command command_produce;
@@ -44,6 +45,7 @@ const struct cli_command *const cli_commands[] = {
     &command_topic_alter,
     &command_topic_delete,
     &command_cluster_describe,
+    &command_explain_member,
     &command_log_check,
     &command_log_dump,
     &command_wire_list,
@@ -65,6 +67,7 @@ const struct cli_family cli_families[] = {
     {"config", CLI_RUN, "the settings: list all, explain one"},
     {"topic", CLI_TALK, "topics: create, list, describe, alter, delete"},
     {"cluster", CLI_TALK, "the cluster: describe it"},
+    {"explain", CLI_LOOK, "why is it so? ask a running node"},
     {"log", CLI_LOOK, "a log's files: dump them, check them"},
     {"wire", CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, diff, tap"},
     {"check", CLI_CHECK, "does a running server do what Apache Kafka does?"},

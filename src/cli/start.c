@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "broker/explain.h"
 #include "broker/stats.h"
 #include "console/console.h"
 #include "io/posix.h"
@@ -173,6 +174,12 @@ static enum cli_exit open_node(struct start *start)
                                    strerror(-result));
 }
 
+/* Pages that a shard writes; `dohle explain` asks for them. */
+static const struct console_page pages[] = {
+    {"/explain/member/",      "application/json; charset=utf-8", explain_member_json},
+    {"/explain/text/member/", "text/plain; charset=utf-8",       explain_member_text},
+};
+
 /* After the node, which locks the directory, so that the socket there is ours. */
 static enum cli_exit open_console(struct start *start)
 {
@@ -185,6 +192,8 @@ static enum cli_exit open_console(struct start *start)
         .address = (const char *)settings_value(settings, setting).data,
         .address_is_default = settings_given(settings, VIEW("dohle.http.listener")).null,
         .socket_path = path,
+        .pages = pages,
+        .page_count = ARRAY_SIZE(pages),
     };
     int result = console_start(&options, &start->console);
     if (result == 0 && console_address(start->console)[0] != '\0')

@@ -38,6 +38,12 @@ static enum MHD_Result answer(struct console_http *http,
     return result;
 }
 
+/* Pages get the path as it came: only they know where an escaped slash belongs. */
+static size_t keep_escapes(void *context, struct MHD_Connection *connection, char *text)
+{
+    return strlen(text);
+}
+
 static enum MHD_Result asked(void *context,
                              struct MHD_Connection *connection,
                              const char *url,
@@ -105,7 +111,8 @@ static struct MHD_Daemon *daemon_start(struct console_http *http, int fd)
     return http->start(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, asked, http,
                        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
                        (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-                       (unsigned)HTTP_IDLE_S, MHD_OPTION_END);
+                       (unsigned)HTTP_IDLE_S, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL,
+                       MHD_OPTION_END);
 }
 
 struct console_http *http_start(struct console *console)

@@ -82,8 +82,13 @@ static enum groups_result apply_group(const struct applying *a)
         group_forget(a->group);
         return GROUPS_OK;
     }
+    bool grows = group->epoch != in->epoch;
     group->epoch = in->epoch;
     group->hash = in->metadata_hash;
+    if (grows)
+        group_tell(a->group, &(struct group_telling){.kind = GROUP_EVENT_EPOCH,
+                                                     .contact_ms = -1,
+                                                     .number = (int32_t)group->members.count});
     return GROUPS_OK;
 }
 
@@ -134,12 +139,17 @@ static enum groups_result apply_said(const struct applying *a)
         if (member == NULL) return GROUPS_OK;
         if (member->now.epoch != -1) return GROUPS_E_FAULT;
         if (map_find(&group->targets, key->member_id) != NULL) return GROUPS_E_FAULT;
+        group_tell_consumer_gone(member);
         consumer_member_drop(member);
         return GROUPS_OK;
     }
+    bool is_new = consumer_group_member(group, key->member_id) == NULL;
     member = consumer_group_member_make(group, key->member_id);
-    return memory_or_ok(member != NULL && said_read(a->arena, a->value, &said) &&
-                        consumer_member_say(member, &said));
+    if (member == NULL || !said_read(a->arena, a->value, &said) ||
+        !consumer_member_say(member, &said))
+        return GROUPS_E_MEMORY;
+    if (is_new) group_tell_consumer(member, GROUP_EVENT_JOINED);
+    return GROUPS_OK;
 }
 
 static enum groups_result apply_assigned(const struct applying *a)

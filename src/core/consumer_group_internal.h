@@ -316,3 +316,8 @@ MUST_USE enum kafka_error consumer_group_classic_beat(struct group *group,
 /* ---- consumer_group_beat.c */
 /* What follows when the step's records are in place, or if it has none. */
 void consumer_group_settle(struct groups *groups);
+
+/* ---- group_story.c */
+void group_tell_consumer(struct consumer_member *member, enum group_event_kind kind);
+/* Its records are gone. */
+void group_tell_consumer_gone(struct consumer_member *member);

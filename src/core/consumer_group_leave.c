@@ -83,4 +83,9 @@ void consumer_group_timer(struct consumer_member *member,
     group_timer_set(group, timer, group->groups->now_ms + CONSUMER_RETRY_MS);
     if (consumer_group_fence(group, step, &leaving) != STEP_DONE)
         step->record_count = 0; /* Nothing by halves: later. */
+    else
+        group_tell_consumer(member, kind == TIMER_CONSUMER_SESSION     ? GROUP_EVENT_SILENT
+                                    : kind == TIMER_CONSUMER_REBALANCE ? GROUP_EVENT_HELD_ON
+                                    : kind == TIMER_CONSUMER_JOIN      ? GROUP_EVENT_NOT_JOINED
+                                                                       : GROUP_EVENT_NOT_SYNCED);
 }

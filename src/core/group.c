@@ -28,6 +28,7 @@ void group_move(struct group *group, enum group_state state)
     group->previous = group->state;
     group->state = state;
     group->state_wall_ms = group->groups->wall_ms;
+    group_tell_state(group);
     if (state != GROUP_DEAD) group_check(group);
 }
 
@@ -44,6 +45,7 @@ struct groups *groups_new(struct mem *mem,
     groups->options = *options;
     groups->seed = seed;
     groups->now_ms = now_ms;
+    groups->loaded_wall_ms = -1;
     map_init(&groups->by_id, mem, seed);
     list_init(&groups->all);
     list_init(&groups->answers);
@@ -167,6 +169,7 @@ void group_free(struct group *group)
     struct groups *groups = group->groups;
     group_clear(group);
     offsets_free(group);
+    group_story_free(group);
     map_free(&group->members);
     map_free(&group->instances);
     map_free(&group->pending);
@@ -332,8 +335,9 @@ bool groups_tick(struct groups *groups, struct step *step)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static struct view state_name(const struct group *group)
+struct view group_state_view(const struct group *group)
 {
+    if (group->consumer != NULL) return consumer_group_state(group->consumer);
     switch (group->state) {
     case GROUP_EMPTY: return VIEW("Empty");
     case GROUP_PREPARING: return VIEW("PreparingRebalance");
@@ -377,7 +381,7 @@ bool group_describe(const struct groups *groups,
         out->error_message = group_missing_text(arena, out->group_id, group, VIEW("classic"));
         return !arena->failed;
     }
-    out->group_state = state_name(group);
+    out->group_state = group_state_view(group);
     out->protocol_type = arena_copy(arena, or_empty(group->protocol_type));
     if (group->state == GROUP_STABLE)
         out->protocol_data = arena_copy(arena, or_empty(group->protocol));
@@ -400,7 +404,7 @@ void groups_list(const struct groups *groups,
         struct group_listed listed = {
             .id = group->id,
             .protocol_type = or_empty(group->protocol_type),
-            .state = state_name(group),
+            .state = group_state_view(group),
             .type = VIEW("classic"),
         };
         if (group->consumer != NULL) {

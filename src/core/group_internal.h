@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "base/wheel.h"
 #include "core/consumer_group.h"
+#include "core/group_story.h"
 
 #define GROUP_NEW_MEMBER_MS 300000 /* A new member's session until its first join is answered. */
 
@@ -104,6 +105,13 @@ struct group {
     struct map offsets; /* struct offset, by partition and topic. */
     struct map topics;  /* struct offset_topic, by name. */
     struct list topic_list;
+    struct group_story *story; /* NULL: nothing is remembered yet. */
+};
+
+/* The ring of a group's events. */
+struct group_story {
+    uint32_t first, count, room;
+    struct group_event events[];
 };
 
 /* What the last step decided beside its records, until groups_apply() or groups_failed(). */
@@ -146,6 +154,8 @@ struct groups {
     struct list answers;
     struct group_decision decision;
     struct list pending_offsets; /* struct pending_offset, of open transactions. */
+    int64_t loaded_wall_ms;      /* Memory of events begins there; -1: not loaded. */
+    size_t story_bytes;          /* Of all groups' stories. */
     int64_t now_ms;              /* Of the step that runs. */
     int64_t wall_ms;
 };
@@ -164,6 +174,8 @@ struct view group_missing_text(struct arena *arena,
                                struct view kind);
 void group_move(struct group *group, enum group_state state);
 struct member *group_member(const struct group *group, struct view id);
+/* "Stable" */
+struct view group_state_view(const struct group *group);
 struct member *group_static_member(const struct group *group, struct view instance);
 struct pending_member *group_pending(const struct group *group, struct view id);
 enum kafka_error group_validate(const struct group *group,
@@ -198,7 +210,7 @@ MUST_USE bool group_add(struct group *group, struct member *member);
 /* Out of the group, but not freed; its parked requests must have been answered. */
 void group_take(struct group *group, struct member *member);
 /* The same, and freed: a parked join and sync are answered UNKNOWN_MEMBER_ID before. */
-void group_remove(struct group *group, struct member *member);
+void group_remove(struct group *group, struct member *member, enum group_event_kind why);
 MUST_USE bool member_use_protocols(struct member *member, struct member_protocols *protocols);
 void member_park_join(struct member *member, struct group_wait *wait);
 void member_sync_came(struct member *member);
@@ -255,3 +267,16 @@ void offsets_free(struct group *group);
 void offsets_pending_free(struct groups *groups);
 /* Tombstones of a whole group; STEP_MORE if there was no room. */
 MUST_USE enum step_result offsets_tombstones(struct group *group, struct step *step);
+
+/* ---- group_story.c */
+struct group_telling {
+    enum group_event_kind kind;
+    struct view member; /* Empty: of the group. */
+    int64_t contact_ms; /* On the clock of steps; -1: unknown. */
+    int32_t number;
+};
+void group_tell(struct group *group, const struct group_telling *telling);
+/* That the group is in the state it is in. */
+void group_tell_state(struct group *group);
+void group_tell_member(struct member *member, enum group_event_kind kind);
+void group_story_free(struct group *group);

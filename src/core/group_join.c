@@ -59,6 +59,7 @@ static enum step_result join_add(const struct joining *j, struct view id)
     if (group->state == GROUP_PREPARING && group->previous == GROUP_EMPTY)
         group->new_member_added = true;
     group_timer_set(group, &member->session, j->groups->now_ms + GROUP_NEW_MEMBER_MS);
+    group_tell_member(member, GROUP_EVENT_JOINED);
     if (group->state == GROUP_PREPARING)
         group_maybe_complete(group, j->step);
     else
@@ -170,6 +171,8 @@ static enum step_result join_replace(const struct joining *j, struct member *old
         return STEP_E_MEMORY;
     }
     group_timer_set(group, &fresh->session, j->groups->now_ms + session_ms);
+    group_tell_member(old, GROUP_EVENT_REPLACED);
+    group_tell_member(fresh, GROUP_EVENT_TAKES_OVER);
     if (group->state == GROUP_STABLE && view_equal(group_choose(group), group->protocol)) {
         j->groups->decision = (struct group_decision){
             .kind = DECISION_REPLACED,
@@ -265,7 +268,7 @@ static enum step_result join_too_many(const struct joining *j)
 {
     struct member *member = group_member(j->group, j->request->member_id);
     struct pending_member *pending = group_pending(j->group, j->request->member_id);
-    if (member != NULL) group_remove(j->group, member);
+    if (member != NULL) group_remove(j->group, member, GROUP_EVENT_TOO_MANY);
     if (pending != NULL) group_pending_drop(j->group, pending);
     return join_refuse(j, KAFKA_GROUP_MAX_SIZE_REACHED, VIEW_EMPTY);
 }

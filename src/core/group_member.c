@@ -226,9 +226,10 @@ void group_take(struct group *group, struct member *member)
                             : container_of(group->member_list.next, struct member, link);
 }
 
-void group_remove(struct group *group, struct member *member)
+void group_remove(struct group *group, struct member *member, enum group_event_kind why)
 {
     struct groups *groups = group->groups;
+    group_tell_member(member, why);
     if (member->join != NULL) {
         group_join_error(groups, member->join, KAFKA_UNKNOWN_MEMBER_ID, VIEW_EMPTY);
         member_park_join(member, NULL);

@@ -223,7 +223,8 @@ void group_complete_join(struct group *group, struct step *step)
     group_timer_cancel(group, &group->join_timer);
     list_foreach (link, &group->member_list) {
         struct member *member = container_of(link, struct member, link);
-        if (member->join == NULL && member->instance.null) group_remove(group, member);
+        if (member->join == NULL && member->instance.null)
+            group_remove(group, member, GROUP_EVENT_NOT_JOINED);
     }
     if (!leader_elect(group)) {
         join_timer_begin(group); /* Only static members, and none of them is here. */
@@ -249,7 +250,7 @@ void group_sync_timer(struct group *group, struct step *step)
     if (group->syncs_pending == 0) return;
     list_foreach (link, &group->member_list) {
         struct member *member = container_of(link, struct member, link);
-        if (member->sync_pending) group_remove(group, member);
+        if (member->sync_pending) group_remove(group, member, GROUP_EVENT_NOT_SYNCED);
     }
     group_prepare(group, step);
 }
@@ -267,7 +268,7 @@ void group_session_timer(struct member *member, struct step *step)
     struct group *group = member->group;
     if (!member->is_new && (member->join != NULL || member->sync != NULL))
         return; /* It waits for us: the timer runs again with the answer. */
-    group_remove(group, member);
+    group_remove(group, member, GROUP_EVENT_SILENT);
     if (group->state == GROUP_STABLE || group->state == GROUP_COMPLETING)
         group_prepare(group, step);
     else if (group->state == GROUP_PREPARING && group_all_joined(group))

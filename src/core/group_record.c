@@ -177,7 +177,7 @@ static bool load_member(struct group *group, const struct group_metadata_value_m
 static void load_clear(struct group *group)
 {
     list_foreach (link, &group->member_list)
-        group_remove(group, container_of(link, struct member, link));
+        group_remove(group, container_of(link, struct member, link), GROUP_EVENT_LEFT);
     group_text_free(group->groups->mem, &group->protocol_type);
     group_text_free(group->groups->mem, &group->protocol);
 }
@@ -233,6 +233,7 @@ enum groups_result groups_load_marker(struct groups *groups, int64_t producer_id
 void groups_loaded(struct groups *groups, const struct step *step)
 {
     groups_begin(groups, step);
+    groups->loaded_wall_ms = step->wall_ms;
     list_foreach (link, &groups->all) {
         struct group *group = container_of(link, struct group, link);
         if (group->consumer != NULL) consumer_group_loaded(group);

@@ -65,7 +65,7 @@ static enum kafka_error leave_one(struct group *group, struct view id, struct vi
     if (id.size == 0) {
         struct member *owner = instance.null ? NULL : group_static_member(group, instance);
         if (owner == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
-        group_remove(group, owner);
+        group_remove(group, owner, GROUP_EVENT_LEFT);
         return KAFKA_NONE;
     }
     if (pending != NULL) {
@@ -73,7 +73,7 @@ static enum kafka_error leave_one(struct group *group, struct view id, struct vi
         return KAFKA_NONE;
     }
     enum kafka_error error = group_validate(group, id, instance);
-    if (error == KAFKA_NONE) group_remove(group, group_member(group, id));
+    if (error == KAFKA_NONE) group_remove(group, group_member(group, id), GROUP_EVENT_LEFT);
     return error;
 }
 

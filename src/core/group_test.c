@@ -600,6 +600,114 @@ static void join_without_memory(void **state)
     }
 }
 
+/* ---- the story ------------------------------------------------------------------------------- */
+
+static struct group_explained explain(struct rig *rig, const char *member)
+{
+    struct group_explained out;
+    group_explain(rig->groups, VIEW("g"), view_of_string(member),
+                  (struct group_now){rig->now, 1000000 + rig->now}, &out);
+    return out;
+}
+
+static void assert_event(struct rig *rig, uint32_t n, enum group_event_kind kind, int64_t at)
+{
+    const struct group_event *event = group_event_at(rig->groups, VIEW("g"), n);
+    assert_int_equal(event->kind, kind);
+    assert_int_equal(event->wall_ms, 1000000 + at);
+}
+
+static void load_nothing(struct rig *rig)
+{
+    struct step step;
+    rig_step(rig, &step, 0);
+    groups_loaded(rig->groups, &step);
+    rig->now++; /* What comes later is no load. */
+}
+
+static void story_of_a_silent_member(void **state)
+{
+    struct rig *rig = *state;
+    assert_false(explain(rig, "a").known);
+    load_nothing(rig);
+    struct call *call = join(rig, (struct wish){.instance = NULL});
+    rig_until(rig, 3001);
+    const char *a = id_of(rig, call);
+    (void)sync_with(rig, 1, a, true);
+    rig_until(rig, 5000);
+    assert_int_equal(beat(rig, 1, a, NULL), KAFKA_NONE);
+
+    struct group_explained of = explain(rig, a);
+    assert_int_equal(of.standing, GROUP_MEMBER);
+    assert_true(of.leads);
+    assert_int_equal(of.contact_wall_ms, 1005000);
+    assert_int_equal(of.deadline_wall_ms, 1010000);
+    assert_int_equal(of.loaded_wall_ms, 1000000);
+    assert_int_equal(of.event_count, 4);
+    assert_event(rig, 0, GROUP_EVENT_JOINED, 1);
+    assert_event(rig, 1, GROUP_EVENT_REBALANCE, 1);
+    assert_event(rig, 2, GROUP_EVENT_GENERATION, 3001);
+    assert_event(rig, 3, GROUP_EVENT_STABLE, 3001);
+
+    rig_until(rig, 10000);
+    of = explain(rig, a);
+    assert_int_equal(of.standing, GROUP_NOT_MEMBER);
+    assert_int_equal(of.event_count, 7);
+    assert_event(rig, 4, GROUP_EVENT_SILENT, 10000);
+    assert_event(rig, 5, GROUP_EVENT_REBALANCE, 10000);
+    assert_event(rig, 6, GROUP_EVENT_EMPTY, 10000);
+    const struct group_event *gone = group_event_at(rig->groups, VIEW("g"), 4);
+    assert_true(group_event_of(gone, view_of_string(a)));
+    assert_false(group_event_of(gone, VIEW("somebody")));
+    assert_int_equal(gone->contact_wall_ms, 1005000);
+    assert_int_equal(gone->number, 5000);
+}
+
+static void story_is_bounded(void **state)
+{
+    struct rig *rig = *state;
+    load_nothing(rig);
+    const char *a = NULL;
+    for (int i = 0; i < 20; i++) {
+        rig->call_count = 0;
+        struct call *call = join(rig, (struct wish){.instance = NULL});
+        rig_until(rig, rig->now + 3000);
+        assert_true(call->answered);
+        a = id_of(rig, call);
+        call->answered = false;
+        assert_int_equal(leave(rig, a, NULL), KAFKA_NONE);
+    }
+    struct group_explained of = explain(rig, a);
+    assert_int_equal(of.event_count, GROUP_EVENTS_MAX);
+    assert_int_equal(group_event_at(rig->groups, VIEW("g"), GROUP_EVENTS_MAX - 1)->kind,
+                     GROUP_EVENT_EMPTY);
+    assert_int_equal(group_event_at(rig->groups, VIEW("g"), GROUP_EVENTS_MAX - 3)->kind,
+                     GROUP_EVENT_LEFT);
+    for (uint32_t i = 1; i < of.event_count; i++)
+        assert_true(group_event_at(rig->groups, VIEW("g"), i - 1)->wall_ms <=
+                    group_event_at(rig->groups, VIEW("g"), i)->wall_ms);
+}
+
+static void story_of_a_replaced_member(void **state)
+{
+    struct rig *rig = *state;
+    load_nothing(rig);
+    struct call *call = join(rig, (struct wish){.instance = "i1"});
+    rig_until(rig, 3001);
+    const char *old = id_of(rig, call);
+    (void)sync_with(rig, 1, old, true);
+    const char *fresh = id_of(rig, join(rig, (struct wish){.instance = "i1", .version = 9}));
+    struct group_explained of = explain(rig, old);
+    assert_int_equal(of.standing, GROUP_NOT_MEMBER);
+    const struct group_event *event = group_event_at(rig->groups, VIEW("g"), of.event_count - 2);
+    assert_int_equal(event->kind, GROUP_EVENT_REPLACED);
+    assert_true(group_event_of(event, view_of_string(old)));
+    event = group_event_at(rig->groups, VIEW("g"), of.event_count - 1);
+    assert_int_equal(event->kind, GROUP_EVENT_TAKES_OVER);
+    assert_true(group_event_of(event, view_of_string(fresh)));
+    assert_true(view_is(explain(rig, fresh).instance, "i1"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
 int main(void)
@@ -617,6 +725,9 @@ int main(void)
         TEST(commits),
         TEST(expiry),
         TEST(join_without_memory),
+        TEST(story_of_a_silent_member),
+        TEST(story_is_bounded),
+        TEST(story_of_a_replaced_member),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
