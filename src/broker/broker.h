@@ -174,6 +174,7 @@ void handle_offset_delete(struct shard *shard, struct request *request);
 void handle_describe_groups(struct shard *shard, struct request *request);
 void handle_list_groups(struct shard *shard, struct request *request);
 void handle_delete_groups(struct shard *shard, struct request *request);
+void handle_list_config_resources(struct shard *shard, struct request *request);
 void handle_describe_client_quotas(struct shard *shard, struct request *request);
 void handle_describe_user_scram_credentials(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller_steps.c */

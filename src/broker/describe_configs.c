@@ -182,6 +182,33 @@ static int16_t check_group(struct describing *d)
     return d->in->resource_name.size == 0 ? KAFKA_INVALID_REQUEST : KAFKA_NONE;
 }
 
+/* Of a subscription to clients' metrics: any name has all settings, with their defaults. */
+#define SOURCE_CLIENT_METRICS 7
+
+static bool describe_subscription(struct describing *d)
+{
+    const struct image_configs *own =
+        image_configs(d->context.image, IMAGE_RESOURCE_CLIENT_METRICS, d->in->resource_name);
+    if (!describe_all(d)) return false;
+    for (int32_t i = 0; i < d->out->configs.count; i++) {
+        struct describe_configs_response_describe_configs_resource_result *out =
+            &d->out->configs.items[i];
+        struct view value = image_config(own, out->name);
+        if (value.null) continue;
+        out->value = value;
+        out->config_source = SOURCE_CLIENT_METRICS;
+    }
+    return true;
+}
+
+static int16_t check_subscription(struct describing *d)
+{
+    if (!auth_allows(d->request, AUTH_DESCRIBE_CONFIGS, AUTH_CLUSTER, VIEW("kafka-cluster")))
+        return KAFKA_CLUSTER_AUTHORIZATION_FAILED;
+    d->scope = CONFIG_CLIENT_METRICS;
+    return d->in->resource_name.size == 0 ? KAFKA_INVALID_REQUEST : KAFKA_NONE;
+}
+
 static int16_t check_topic(struct describing *d)
 {
     struct node *node = node_of(d->request->shard);
@@ -220,12 +247,17 @@ static bool describe_resource(struct describing *d)
         d->out->error_code = check_broker(d);
     else if (d->in->resource_type == IMAGE_RESOURCE_GROUP)
         d->out->error_code = check_group(d);
+    else if (d->in->resource_type == IMAGE_RESOURCE_CLIENT_METRICS)
+        d->out->error_code = check_subscription(d);
     else
         d->out->error_code = KAFKA_INVALID_REQUEST;
     if (d->out->error_code == KAFKA_NONE) {
         bool defaults =
             d->in->resource_type == IMAGE_RESOURCE_BROKER && d->in->resource_name.size == 0;
-        made = defaults ? describe_defaults(d) : describe_all(d);
+        bool subscription = d->in->resource_type == IMAGE_RESOURCE_CLIENT_METRICS;
+        made = defaults       ? describe_defaults(d)
+               : subscription ? describe_subscription(d)
+                              : describe_all(d);
     } else {
         request_error(d->request, d->out->error_code);
         d->out->error_message =
