@@ -7,6 +7,7 @@
  * the limits by one batch, no other one does (10.4). */
 #include "broker/fetch.h"
 
+#include "broker/fetch_old.h"
 #include "broker/quotas.h"
 #include "gen/fetch_request.h"
 #include "gen/fetch_response.h"
@@ -45,6 +46,8 @@ static int16_t fetch_locate(struct fetch *fetch, struct fetch_item *item)
     if (!auth_allows(fetch->request, AUTH_READ, AUTH_TOPIC, name))
         return KAFKA_TOPIC_AUTHORIZATION_FAILED;
     if (topic == NULL) return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
+    int16_t error = fetch_is_old(fetch->request) ? fetch_old_check(fetch, topic) : KAFKA_NONE;
+    if (error != KAFKA_NONE) return error;
     return replica_leader(fetch->node, topic, item->wanted.partition, item->wanted.leader_epoch,
                           &item->replica);
 }
@@ -138,7 +141,7 @@ static bool is_replica_error(int16_t error)
 static bool fetch_read_all(struct fetch *fetch)
 {
     uint64_t left = fetch->max_bytes, found = 0;
-    bool min_one = true, answer = fetch->item_count == 0;
+    bool min_one = fetch->request->version >= 3, answer = fetch->item_count == 0;
     for (uint32_t i = 0; i < fetch->item_count; i++) {
         struct fetch_item *item = &fetch->items[i];
         uint32_t max = (uint32_t)MIN((uint64_t)MAX(item->wanted.max_bytes, 0), left);
@@ -251,7 +254,7 @@ static void fetch_fill(struct fetch *fetch,
         out->diverging_epoch.end_offset = item->diverging_end;
     }
     fetch_aborted(fetch, item, out);
-    out->records = fetch_records(fetch->request, &item->range);
+    out->records = fetch->old != NULL ? item->old_set : fetch_records(fetch->request, &item->range);
     if (item->error != KAFKA_NONE) request_error(fetch->request, item->error);
     if (fetch->request->version >= 16 && is_replica_error(item->error) && item->replica != NULL) {
         out->current_leader.leader_id = partition_leader(item->replica->state);
@@ -339,11 +342,14 @@ static void fetch_withhold(struct fetch *fetch, struct fetch_response *response)
 void fetch_answer(struct fetch *fetch)
 {
     struct request *request = fetch->request;
-    struct fetch_response *response = request_response(request);
     fetch_detach(fetch);
+    if (fetch_is_old(request) && fetch_old_begin(fetch)) return;
+    struct fetch_old *old = fetch->old;
+    struct fetch_response *response = request_response(request);
     if (response == NULL || !fetch_answer_topics(fetch, response)) {
         fetch_release(fetch);
         request_close(request, "no memory for a fetch answer");
+        fetch_old_end(old);
         return;
     }
     response->session_id = fetch->session != NULL ? fetch->session->id : 0;
@@ -356,6 +362,7 @@ void fetch_answer(struct fetch *fetch)
                           wire_size(wire_form(&wire_fetch_response, request->version), response)))
         fetch_withhold(fetch, response);
     request_reply(request, response);
+    fetch_old_end(old);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -414,12 +421,14 @@ static void fetch_hurry(struct request *request)
     fetch_answer(fetch);
 }
 
-static void fetch_gone(struct request *request)
+void fetch_gone(struct request *request)
 {
     struct fetch *fetch = request->parked;
+    struct fetch_old *old = fetch->old;
     fetch_detach(fetch);
     fetch_release(fetch);
     request_finish(request);
+    fetch_old_end(old);
 }
 
 void fetch_start(struct fetch *fetch, int32_t max_wait_ms)

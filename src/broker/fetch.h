@@ -10,6 +10,7 @@ struct fetch_range {
     struct log_range log;
 };
 
+struct fetch_old;
 struct errand;
 struct fetch_spread;
 struct fetch_response_partition_data;
@@ -21,6 +22,7 @@ struct fetch_item {
     struct fetch_wanted wanted;
     struct replica *replica;
     struct log_range range;
+    struct view old_set; /* Below version 4: what goes out in place of the range. */
     int64_t high_watermark, last_stable, log_start; /* -1 with an error. */
     int64_t diverging_end;
     int32_t diverging_epoch;
@@ -45,6 +47,7 @@ struct fetch {
     bool read_committed;
     bool full;                   /* Every item is in the answer. */
     struct fetch_spread *spread; /* NULL: all items are this shard's. */
+    struct fetch_old *old;       /* Below version 4: who turned the items' bytes. */
     struct list due;
     struct shard_timer timeout;
 };
@@ -58,6 +61,9 @@ void fetch_item_init(struct fetch *fetch,
 /* The bytes of a range as the value of the answer's `records`: copied if they are few, else from
  * the file; the answer holds the file then and `range` is empty. */
 struct view fetch_records(struct request *request, struct log_range *range);
+
+/* The client is gone: end. */
+void fetch_gone(struct request *request);
 
 /* Read and answer, or wait. Ends the request. */
 void fetch_start(struct fetch *fetch, int32_t max_wait_ms);

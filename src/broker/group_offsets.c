@@ -73,7 +73,9 @@ static bool commit_check_topic(struct request *request,
                              item);
         item->partition_index = in->partitions.items[i].partition_index;
         enum kafka_error error = KAFKA_NONE;
-        if (by_id && topic == NULL)
+        if (request->version == 0) /* It meant offsets in ZooKeeper. */
+            error = KAFKA_UNSUPPORTED_VERSION;
+        else if (by_id && topic == NULL)
             error = KAFKA_UNKNOWN_TOPIC_ID;
         else if (!auth_allows(request, AUTH_READ, AUTH_TOPIC, name))
             error = KAFKA_TOPIC_AUTHORIZATION_FAILED;
@@ -359,7 +361,7 @@ static bool single_answer(struct fetching *fetching)
     struct offset_fetch_response *out = fetching->response;
     const struct offset_fetch_response_offset_fetch_response_group *group = &out->groups.items[0];
     int32_t topics = group->error_code == KAFKA_NONE   ? group->topics.count
-                     : fetching->request->version == 1 ? MAX(asked->topics.count, 0)
+                     : fetching->request->version <= 1 ? MAX(asked->topics.count, 0)
                                                        : 0;
     out->topics.items = broker_array(fetching->request, (size_t)topics, sizeof(*out->topics.items));
     if (topics > 0 && out->topics.items == NULL) return false;
@@ -486,7 +488,13 @@ void handle_offset_fetch(struct shard *shard, struct request *request)
         groups[i].fetching = fetching;
         groups[i].in = &asked[i];
         groups[i].out = &out->groups.items[i];
-        fetched_begin(&groups[i]);
+        if (request->version > 0) {
+            fetched_begin(&groups[i]);
+            continue;
+        }
+        groups[i].out->error_code = KAFKA_UNSUPPORTED_VERSION; /* It meant ZooKeeper. */
+        request_error(request, KAFKA_UNSUPPORTED_VERSION);
+        fetching->pending--;
     }
     fetching_less(fetching);
 }

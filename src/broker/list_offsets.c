@@ -27,6 +27,7 @@ struct listed {
     struct listing *listing;
     struct replica *replica;
     int64_t timestamp;
+    int32_t old_max; /* Version 0: how many offsets are wanted. */
     struct list_offsets_response_list_offsets_partition_response *out;
 };
 
@@ -96,11 +97,69 @@ static void listed_query_done(struct log_query *query)
     listed_done(item);
 }
 
+/* Version 0 knows no times of records: it lists where segments begin, and the end, each with the
+ * time of its file (log.md 34.5). */
+struct old_place {
+    int64_t offset;
+    int64_t time_ms;
+};
+
+/* The place number `at`, from the oldest. False: there are no more. */
+static bool old_place_at(const struct listed *item, uint32_t at, struct old_place *out)
+{
+    const struct log *log = item->replica->log;
+    int64_t base, modified_ms;
+    if (log_segment_age(log, at, &base, &modified_ms)) {
+        *out = (struct old_place){MAX(base, log_start(log)), modified_ms};
+        return true;
+    }
+    /* Behind the last segment, if it is not empty: the end. */
+    if (at == 0 || !log_segment_age(log, at - 1, &base, &modified_ms)) return false;
+    *out = (struct old_place){log_end_assigned(log), io_wall_ms(item->replica->node->io)};
+    return out->offset > base;
+}
+
+/* How many places, from the oldest, are not younger than the time asked for. */
+static uint32_t old_places(const struct listed *item)
+{
+    struct old_place place;
+    uint32_t count = 0, upto = 0;
+    while (old_place_at(item, count, &place)) {
+        count++;
+        if (item->timestamp >= 0 && place.time_ms <= item->timestamp) upto = count;
+    }
+    if (item->timestamp == OFFSET_EARLIEST) return MIN(count, 1u);
+    return item->timestamp == OFFSET_LATEST ? count : upto;
+}
+
+static void listed_old(struct listed *item)
+{
+    const struct list_offsets_request *in = item->listing->request->message;
+    int64_t high_watermark = log_high_watermark(item->replica->log);
+    uint32_t left = old_places(item);
+    uint32_t room = MIN(left, (uint32_t)MAX(item->old_max, 0));
+    int64_t *offsets = broker_array(item->listing->request, room, sizeof(*offsets));
+    item->out->old_style_offsets.items = offsets;
+    int32_t count = 0;
+    for (; offsets != NULL && (uint32_t)count < room && left > 0; left--) {
+        struct old_place place;
+        if (!old_place_at(item, left - 1, &place)) break;
+        bool beyond = in->replica_id == -1 && place.offset > high_watermark;
+        if (beyond && count > 0) continue; /* It stands there already, as the high watermark. */
+        offsets[count++] = beyond ? high_watermark : place.offset;
+    }
+    item->out->old_style_offsets.count = count;
+}
+
 /* Answer from the ends, or start a query. True: the item is done. */
 static bool listed_look(struct listed *item)
 {
     struct log *log = item->replica->log;
     int32_t epoch = partition_leader_epoch(item->replica->state);
+    if (item->listing->request->version == 0) {
+        listed_old(item);
+        return true;
+    }
     switch (item->timestamp) {
     case OFFSET_LATEST:
         item->out->offset = listed_end(item);
@@ -171,10 +230,11 @@ static void listed_begin(struct listed *item,
     item->wait.wake = listed_wake;
     item->out->partition_index = in->partition_index;
     item->timestamp = in->timestamp;
+    item->old_max = in->max_num_offsets;
     int16_t error = KAFKA_NONE;
     if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, topic->name))
         error = KAFKA_TOPIC_AUTHORIZATION_FAILED;
-    else if (names_seen(item->listing->seen, partition_key(topic, at)) > 1)
+    else if (request->version > 0 && names_seen(item->listing->seen, partition_key(topic, at)) > 1)
         error = KAFKA_INVALID_REQUEST;
     else
         error = listed_supported(request->version, in->timestamp);

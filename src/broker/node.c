@@ -280,6 +280,8 @@ static int node_shard(struct node *node)
                        .idle_ms = broker_setting_number(node, "connections.max.idle.ms"),
                        .receive_budget_bytes = node_receive_budget(node),
                        .slow_request_ms = broker_setting_number(node, "dohle.request.slow.ms"),
+                       .legacy_versions =
+                    view_is(broker_setting(node, VIEW("dohle.legacy.protocols")), "true"),
                        .unstable_versions =
                     view_is(broker_setting(node, VIEW("unstable.api.versions.enable")), "true"),
                        .log_requests = view_is(broker_setting(node, VIEW("dohle.request.log")), "all"),

@@ -11,7 +11,7 @@
 #include "gen/produce_response.h"
 #include "record/batch.h"
 
-#define PRODUCE_FIRST_SERVED 3
+#define PRODUCE_FIRST_OF_BATCHES 3
 
 struct produce;
 
@@ -68,10 +68,12 @@ static int16_t produce_check(struct node *node,
         return KAFKA_TOPIC_AUTHORIZATION_FAILED;
     if (topic == NULL || image_partition(topic, partition) == NULL)
         return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
-    /* The first batch's frame comes before anything is known of the replica (log.md 8.2 P3). */
+    /* The first batch's frame comes before anything is known of the replica (log.md 8.2 P3). Old
+     * versions bring message sets, which the log looks at. */
     struct batch_header header;
-    if (part->records.null || batch_header_load(part->records, &header) != RECORD_OK ||
-        header.magic != 2)
+    bool old = request->version < PRODUCE_FIRST_OF_BATCHES;
+    if (!old && (part->records.null || batch_header_load(part->records, &header) != RECORD_OK ||
+                 header.magic != 2))
         return KAFKA_INVALID_RECORD;
     int16_t error;
     /* A transaction needs its coordinator to have added the partition; there is none here yet. */
@@ -137,7 +139,8 @@ static void produce_appended(struct produce_part *part,
                              const struct log_appended *appended)
 {
     part->out->error_code = KAFKA_NONE;
-    part->out->base_offset = appended->offset_first;
+    bool nothing = appended->offset_first == appended->offset_end; /* No whole message was there. */
+    part->out->base_offset = nothing ? -1 : appended->offset_first;
     part->out->log_append_time_ms = appended->append_time_ms;
     part->out->log_start_offset = log_start(part->replica->log);
     part->offset_end = appended->offset_end;
@@ -283,6 +286,8 @@ static void produce_part_begin(struct node *node,
     list_init(&part->busy);
     part->wait.wake = produce_wake;
     part->records = in->records;
+    if (in->records.null && part->produce->request->version < PRODUCE_FIRST_OF_BATCHES)
+        part->records = view_of(part->produce->request->buf->data, 0); /* An empty set. */
     part->out->index = in->index;
     part->out->log_append_time_ms = -1;
     part->out->log_start_offset = -1;
@@ -360,7 +365,6 @@ void handle_produce(struct shard *shard, struct request *request)
 {
     const struct produce_request *in = request->message;
     struct node *node = node_of(shard);
-    assert(request->version >= PRODUCE_FIRST_SERVED);
     struct produce *produce = broker_array(request, 1, sizeof(*produce));
     if (produce == NULL) {
         request_close(request, "no memory for a produce request");

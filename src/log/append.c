@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "log/state.h"
+#include "record/legacy.h"
 
 /* What an append has come to: whole checked batches in a buffer. */
 struct append {
@@ -39,6 +40,21 @@ static int32_t append_level(const struct log_config *config)
     }
 }
 
+/* The append's bytes are these from now on, in a buffer of its own, if they were made without a
+ * fault. */
+static int append_written_anew(struct append *append, enum record_fault fault, struct view bytes)
+{
+    if (fault != RECORD_OK) return fault == RECORD_MEMORY ? LOG_E_MEMORY : LOG_E_INVALID;
+    struct buf *buf = buf_new(append->log->logs->mem, bytes.size);
+    if (buf == NULL) return LOG_E_MEMORY;
+    memcpy(buf->data, bytes.data, bytes.size);
+    buf_release(append->buf);
+    append->buf = buf;
+    append->at_bytes = 0;
+    append->size_bytes = bytes.size;
+    return LOG_OK;
+}
+
 /* The batch with another codec, in a buffer of its own. */
 static int append_recompress(struct append *append, struct batch_verdict *verdict)
 {
@@ -48,27 +64,16 @@ static int append_recompress(struct append *append, struct batch_verdict *verdic
     sink_init(&out, mem, log->config.max_message_bytes);
     verdict->fault = batch_recompress(&log->logs->compress, verdict,
                                       view_of(append_bytes(append), append->size_bytes), &out);
-    int result = verdict->fault == RECORD_OK ? LOG_OK : LOG_E_INVALID;
-    if (verdict->fault == RECORD_MEMORY) result = LOG_E_MEMORY;
-    struct buf *buf = result == LOG_OK ? buf_new(mem, out.size_bytes) : NULL;
-    if (result == LOG_OK && buf == NULL) result = LOG_E_MEMORY;
-    if (result == LOG_OK) {
-        memcpy(buf->data, out.data, out.size_bytes);
-        buf_release(append->buf);
-        append->buf = buf;
-        append->at_bytes = 0;
-        append->size_bytes = out.size_bytes;
-    }
+    int result = append_written_anew(append, verdict->fault, sink_view(&out));
     sink_free(&out);
     return result;
 }
 
-static int append_validate(struct append *append, struct batch_verdict *verdict)
+static void append_rules(const struct append *append, struct batch_rules *out)
 {
-    const struct log *log = append->log;
     const struct log_append *in = append->in;
-    const struct log_config *config = &log->config;
-    struct batch_rules rules = {
+    const struct log_config *config = &append->log->config;
+    *out = (struct batch_rules){
         .origin = in->origin == LOG_CLIENT ? BATCH_FROM_CLIENT : BATCH_FROM_COORDINATOR,
         .produce_version = in->produce_version,
         .message_bytes_max = config->max_message_bytes,
@@ -81,6 +86,36 @@ static int append_validate(struct append *append, struct batch_verdict *verdict)
         .after_max_ms = config->timestamp_after_max_ms,
         .wall_ms = in->wall_ms,
     };
+}
+
+/* Is it a message set, as Produce requests below version 3 may bring? Nothing whole is one too. */
+static bool append_is_old(const struct append *append)
+{
+    if (append->in->origin != LOG_CLIENT || append->in->produce_version >= 3) return false;
+    return append->size_bytes <= BATCH_AT_MAGIC || append_bytes(append)[BATCH_AT_MAGIC] < 2;
+}
+
+/* A message set as one batch in a buffer of its own. */
+static int append_upgrade(struct append *append, struct batch_verdict *verdict)
+{
+    struct log *log = append->log;
+    struct batch_rules rules;
+    struct sink out;
+    append_rules(append, &rules);
+    sink_init(&out, log->logs->mem, log->config.max_message_bytes);
+    (void)legacy_upgrade(&log->logs->compress, &rules,
+                         view_of(append_bytes(append), append->size_bytes), &out, verdict);
+    int result = append_written_anew(append, verdict->fault, sink_view(&out));
+    sink_free(&out);
+    return result;
+}
+
+static int append_validate(struct append *append, struct batch_verdict *verdict)
+{
+    const struct log *log = append->log;
+    const struct log_append *in = append->in;
+    struct batch_rules rules;
+    append_rules(append, &rules);
     struct arena own;
     arena_init(&own, log->logs->mem, 0);
     struct view bytes = view_of(append_bytes(append), append->size_bytes);
@@ -119,8 +154,10 @@ static int append_check_leader(struct append *append, struct log_appended *out)
 {
     struct log *log = append->log;
     struct batch_verdict verdict = {0};
-    int result = append_validate(append, &verdict);
-    if (result == LOG_OK) {
+    bool old = append_is_old(append);
+    int result = old ? append_upgrade(append, &verdict) : append_validate(append, &verdict);
+    if (old && verdict.fault == RECORD_NO_BATCH) return LOG_OK; /* Nothing to append, as in 3.9. */
+    if (result == LOG_OK && !old) {
         append->size_bytes = verdict.size_bytes;
         if (verdict.rebuild) result = append_recompress(append, &verdict);
     }

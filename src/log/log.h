@@ -63,7 +63,8 @@ struct log_append {
     int32_t leader_epoch;    /* Stamped into each batch; outside its CRC, as is the offset. */
     int64_t wall_ms;         /* Wall clock of this step, for the timestamp rules. */
     enum log_origin origin;  /* What is checked, and who gives the offsets. */
-    int16_t produce_version; /* Of the request; INT16_MAX if there is none. */
+    int16_t produce_version; /* Of the request; INT16_MAX if there is none. Below 3 message sets of
+                                magic 0 and 1 are taken, and become one batch. */
     int16_t marker_txn_version; /* Of WriteTxnMarkers: 2 asks for the stricter epoch rule. */
     struct arena *request;      /* For the list of failed records; NULL: none is wanted. */
 };
@@ -103,6 +104,10 @@ struct log_appended {
 MUST_USE int log_append(struct log *log, const struct log_append *in, struct log_appended *out);
 
 /* ---- the ends -------------------------------------------------------------------------------- */
+
+/* Where segment `index` (from the oldest) begins, and when it was written to last, for ListOffsets
+ * 0. False: there is none with this index. */
+bool log_segment_age(const struct log *log, uint32_t index, int64_t *base, int64_t *modified_ms);
 
 /* Each needs an open log: LOG_OK of log_open(), or of any other call before. */
 int64_t log_start(const struct log *log);        /* Lowest offset that may be read. */

@@ -329,6 +329,14 @@ int log_times_load(struct log *log)
     return LOG_LATER;
 }
 
+bool log_segment_age(const struct log *log, uint32_t index, int64_t *base, int64_t *modified_ms)
+{
+    if (index >= log->segment_count) return false;
+    *base = log->segments[index]->base;
+    *modified_ms = log->segments[index]->modified_wall_ms;
+    return true;
+}
+
 /* ---- aborted transactions ---------------------------------------------------------------------
  */
 

@@ -34,8 +34,10 @@ static struct api_versions_response_api_version range_of(const struct request *r
     const struct wire_api *api = wire_api(handler->api_key);
     int16_t max = handler->version_max;
     if (!request->shard->state->settings.unstable_versions) max = MIN(max, api->stable_max);
+    bool legacy = request->shard->state->settings.legacy_versions;
+    int16_t min = legacy ? handler->version_min : handler->advertised_min;
     return (struct api_versions_response_api_version){
-        .api_key = handler->api_key, .min_version = handler->advertised_min, .max_version = max};
+        .api_key = handler->api_key, .min_version = min, .max_version = max};
 }
 
 static bool fill_ranges(struct request *request, struct api_versions_response *response)

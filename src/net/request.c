@@ -434,7 +434,9 @@ static bool version_served(struct shard *shard,
 {
     int16_t max = handler->version_max;
     if (!shard->state->settings.unstable_versions) max = MIN(max, api->stable_max);
-    return version >= handler->version_min && version <= max;
+    int16_t min = handler->version_min;
+    if (!shard->state->settings.legacy_versions) min = MAX(min, api->served_min);
+    return version >= min && version <= max;
 }
 
 static void refuse(struct connection *connection, enum metric metric, const char *why)

@@ -27,9 +27,9 @@
  */
 struct net_handler {
     int16_t api_key;
-    int16_t version_min;
+    int16_t version_min; /* With the legacy window; without, not below what Kafka 4.4 serves. */
     int16_t version_max;
-    int16_t advertised_min; /* Produce says 0 and serves 3; else equal to version_min. */
+    int16_t advertised_min; /* Without the window: Produce says 0 and serves 3. */
     uint8_t listeners;      /* Set of enum wire_listener. */
     void (*handle)(struct shard *shard, struct request *request);
 };
@@ -44,6 +44,7 @@ struct shard_settings {
     int64_t slow_request_ms;       /* dohle.request.slow.ms; 0: off */
     bool log_requests;             /* dohle.request.log */
     bool unstable_versions;        /* unstable.api.versions.enable */
+    bool legacy_versions;          /* dohle.legacy.protocols: what Kafka 4.0 dropped. */
 };
 
 struct shard_hooks {
