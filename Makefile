@@ -18,6 +18,8 @@ ifeq ($(origin CXX),default)
 CXX     = $(if $(findstring clang,$(CC)),clang++,g++)
 endif
 AR     ?= ar
+# For the generators, which run here also when $(CC) is a cross compiler.
+HOSTCC ?= $(CC)
 PREFIX ?= /usr/local
 
 # gnu17: C17 with the attributes and statement forms of gcc and clang.
@@ -72,15 +74,15 @@ build: $(B)/dohle $(B)/libdohle-wire.a
 # schemac reads schema/ and writes $(B)/gen/*.h (one per message) and $(B)/gen/*.c (tables).
 $(B)/schemac: $(wildcard tools/schemac*.c tools/schemac*.h)
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE -Itools -Isrc $(filter %.c,$^) -o $@ -ljson-c
+	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE -Itools -Isrc $(filter %.c,$^) -o $@ -ljson-c
 
 $(B)/metricc: tools/metricc.c
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
+	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
 
 $(B)/configc: tools/configc.c
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
+	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
 
 # The stamp is a piece of makefile that names the generated sources: make reads it, and makes it
 # first if it is old. A generated file that would not change is not touched.

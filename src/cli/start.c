@@ -3,6 +3,7 @@
  * SIGTERM and SIGINT drain and stop; a second one ends the process at once. The handler's only
  * state is static, as a signal carries none. */
 #include "cli/start.h"
+#include "cli/start_notify.h"
 #include "cli/start_tap.h"
 
 #include <errno.h>
@@ -230,6 +231,15 @@ static void put_ready(struct start *start)
     out_format(out, ", %.1f ms\n", ready_ms(start));
 }
 
+/* Lines that somebody who waits for another server's wants to see. */
+static void put_ready_lines(struct start *start)
+{
+    const char *text;
+    int at = 0;
+    while ((text = cli_next(start->cli, "ready-line", &at)) != NULL)
+        out_format(&start->cli->out, "%s\n", text);
+}
+
 static void put_ends(struct out *out, const struct start_test *test)
 {
     out_text(out, ",\"ends\":[\"SIGTERM\"");
@@ -312,9 +322,12 @@ static enum cli_exit serve(struct start *start)
     } else {
         put_ready(start);
     }
+    put_ready_lines(start);
     enum cli_exit code = cli_flush(start->cli);
     if (code != CLI_OK) return code;
+    start_notify("READY=1");
     code = run_shards(start);
+    start_notify("STOPPING=1");
     if (code != CLI_OK) return code;
     say(&start->say, SAY_INFO, "start", "stopping: %s", "requests are answered, logs are synced");
     return CLI_OK;
@@ -383,6 +396,7 @@ static const struct cli_option options[] = {
      "for test suites: a private directory that is removed at exit, a free port of 127.0.0.1, the "
      "ready line as JSON; ends with standard input or the parent"                                                            },
     {"topic",      0,   "NAME:PARTITIONS", NULL,                    "with --test: create this topic; may be repeated"        },
+    {"ready-line", 0,   "TEXT",            NULL,                    "print this line too when it serves; may be repeated"    },
     {"tap",        0,   "FILE",            NULL,
      "write all that clients and server say into a capture (pcapng), for `wire decode --pcap`, tshark and Wireshark"         },
     {NULL,         0,   NULL,              NULL,                    NULL                                                     },
