@@ -128,6 +128,14 @@ static int16_t fetch_read(struct fetch *fetch,
     };
     if (read.offset >= read.offset_end) return KAFKA_NONE;
     result = log_read(log, &read, &item->range);
+    if (result == LOG_OK && fetch->read_committed && item->range.size_bytes > 0) {
+        uint32_t count; /* They may have to be read first. */
+        read.offset_end = item->range.offset_next;
+        if (log_aborted_in(log, &read, NULL, 0, &count) == LOG_LATER) {
+            log_range_release(&item->range);
+            result = LOG_LATER;
+        }
+    }
     item->opening = result == LOG_LATER;
     return item->opening ? KAFKA_NONE : replica_error(result);
 }

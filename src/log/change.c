@@ -81,7 +81,7 @@ static int change_find(struct change *change, struct scan *scan)
     struct read_find find = {.offset = change->offset, .expect_last = -1};
     scan_seek(scan, look->file->file, found ? from.at_bytes : 0, look->bytes);
     int result = read_walk(scan, &find);
-    if (result < 0) return result;
+    if (result < 0 || result == LOG_E_MEMORY) return result < 0 ? result : -ENOMEM;
     if (result != LOG_OK && result != LOG_NOT_FOUND) return -EIO;
     bool whole = result == LOG_NOT_FOUND; /* It ends below the offset already. */
     change->cut_bytes = whole ? look->bytes : find.at_bytes;
@@ -141,7 +141,7 @@ static int64_t change_run(struct io *io, void *argument)
     struct scan scan;
     int error = 0;
     if (!change->restart) {
-        if (!scan_begin(&scan, io, mem, SCAN_WINDOW_LARGE)) return -ENOMEM;
+        scan_begin(&scan, io, mem, SCAN_WINDOW_LARGE);
         error = change_find(change, &scan);
         scan_end(&scan);
     }

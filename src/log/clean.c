@@ -289,6 +289,7 @@ static void clean_take_group(struct clean *clean)
     kept->times = (struct index){.width = INDEX_TIME_BYTES};
     kept->txns = out->txns;
     kept->txns.stored = kept->txns.count;
+    kept->txns_unproved = 0;
     uint64_t moved = (uint64_t)kept->txns.capacity * kept->txns.width; /* Whose memory it is now. */
     clean->memory.mem.used_bytes -= moved;
     mem_charge(logs->mem, moved);

@@ -81,7 +81,8 @@ static int clean_map_first(struct clean *clean)
     if (!clean_map_begin(&clean->map, mem, dirty_bytes / 10, clean->map_bytes)) return -ENOMEM;
     clean->map.offset_end = clean->dirty_from;
     clean_txns_begin(&clean->txns, mem, clean->aborted, clean->aborted_count);
-    return scan_begin(&clean->scan, clean->io, mem, SCAN_WINDOW_LARGE) ? 0 : -ENOMEM;
+    scan_begin(&clean->scan, clean->io, mem, SCAN_WINDOW_LARGE);
+    return 0;
 }
 
 /* Sources that COPY has to look at: those that begin below the end of the map. */

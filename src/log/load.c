@@ -236,10 +236,9 @@ static int load_state(struct load *load)
 
 static int load_folder(struct load *load)
 {
-    bool stray = false;
-    int error = load_metadata(load, &stray);
+    int error = load_metadata(load, &load->stray);
     if (error < 0) return error;
-    if (stray) {
+    if (load->stray) {
         load->folder = false;
         load->topic_id = (struct uuid){{0}};
         load->log->checkpoint_start = -1;
@@ -260,7 +259,7 @@ static int64_t load_run(struct io *io, void *argument)
     load->io = io;
     load->mem = &load->work.memory.mem;
     log->producers.mem = log->producers.map.mem = load->mem;
-    if (!scan_begin(&load->scan, io, load->mem, SCAN_WINDOW_LARGE)) return -ENOMEM;
+    scan_begin(&load->scan, io, load->mem, SCAN_WINDOW_LARGE);
     int error = load->folder ? load_folder(load) : load_ends(load);
     scan_end(&load->scan);
     mem_put(load->mem, load->bases, load->base_capacity * sizeof(load->bases[0]));
@@ -314,6 +313,9 @@ static void load_finish(struct log_work *work, int64_t result)
     if (result == 0 && !load->damaged) {
         load_ready(load);
         if (recovered) log->directory->unrecovered--;
+        if (load->stray)
+            logs_say(logs, "partition %.*s-%d: its folder was another topic's and is now *-stray",
+                     (int)log->topic.size, (const char *)log->topic.data, log->partition);
         log_load_report(log);
     } else {
         log_unload(log);

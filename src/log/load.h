@@ -36,6 +36,7 @@ struct load {
     bool epochs_rebuild;    /* The epochs' file is missing or does not hold. */
     bool synced;            /* The folder's names have been made durable. */
     bool damaged;
+    bool stray;           /* The folder was another topic's and is out of the way. */
     struct uuid topic_id; /* As found; zero: none. */
 };
 

@@ -252,6 +252,18 @@ static bool metadata_parse(struct view text, struct uuid *out)
     return log_uuid_parse(view_of(text.data + size, 22), out) && !uuid_is_zero(*out);
 }
 
+/* Do the ids differ in one character only? Then no other topic is meant: the file is damaged. */
+static bool metadata_near(struct uuid a, struct uuid b)
+{
+    char texts[2][LOG_METADATA_BYTES];
+    uint32_t size = log_metadata_print(a, texts[0]);
+    uint32_t differing = 0;
+    if (log_metadata_print(b, texts[1]) != size) return false;
+    for (uint32_t i = 0; i < size; i++)
+        differing += texts[0][i] != texts[1][i];
+    return differing <= 1;
+}
+
 /* The folder is another topic's of the same name: out of the way, for the operator. */
 static int metadata_stray(struct load *load)
 {
@@ -286,6 +298,7 @@ int load_metadata(struct load *load, bool *stray)
     disk_free(load->mem, &bytes);
     if (!valid) return metadata_again(load);
     if (uuid_is_zero(log->topic_id) || uuid_equal(log->topic_id, load->topic_id)) return 0;
+    if (metadata_near(log->topic_id, load->topic_id)) return metadata_again(load);
     *stray = true;
     return metadata_stray(load);
 }

@@ -9,6 +9,9 @@
 
 #include <errno.h>
 
+#include "log/look_index.h"
+#include "log/replay.h"
+
 #define LOAD_INDEX_MAX (512u * 1024u * 1024u)
 
 static int load_open_file(struct load *load, int64_t base, int flags, struct io_file **file)
@@ -24,44 +27,44 @@ static void load_close_file(struct load *load, struct io_file *file)
     io_disk_close(load->io, file);
 }
 
+/* A hole lies before the batch at hand: compaction leaves some. But if the batch after it does not
+ * lie behind it, its base offset, which is under no checksum, is wrong. SCAN_BATCH: it may be. */
+static enum scan_result load_behind_hole(struct load *load)
+{
+    struct scan *scan = &load->scan;
+    bool crc = scan->crc;
+    uint64_t at_bytes = scan->at - batch_size(&scan->header);
+    int64_t last = batch_last_offset(&scan->header);
+    scan->crc = false;
+    enum scan_result next = scan_next(scan);
+    if (next == SCAN_FAILED) return next;
+    bool wrong = next == SCAN_BATCH && scan->header.magic >= 2 && scan->header.base_offset <= last;
+    scan->crc = crc;
+    scan->at = at_bytes;
+    return wrong ? SCAN_BAD : scan_next(scan);
+}
+
 /* The next batch, if it lies in order behind `load->end`. */
 static enum scan_result load_next(struct load *load, const struct segment *segment)
 {
-    enum scan_result result = scan_next(&load->scan);
+    struct scan *scan = &load->scan;
+    enum scan_result result = scan_next(scan);
     if (result != SCAN_BATCH) return result;
-    const struct batch_header *header = &load->scan.header;
+    const struct batch_header *header = &scan->header;
+    if (header->magic >= 2 && header->base_offset > load->end) {
+        result = load_behind_hole(load);
+        if (result != SCAN_BATCH) return result;
+    }
     int64_t last = batch_last_offset(header);
     bool ordered =
         last >= load->end && last - segment->base <= INT32_MAX && last >= segment->base &&
         (header->magic < 2 || (header->base_offset >= load->end && header->last_offset_delta >= 0));
     if (ordered) return SCAN_BATCH;
-    load->scan.at -= batch_size(header);
+    scan->at -= batch_size(header);
     return SCAN_BAD;
 }
 
 /* ---- feeding --------------------------------------------------------------------------------- */
-
-static int load_feed_producers(struct load *load, struct segment *txns_into)
-{
-    struct producers *producers = &load->log->producers;
-    const struct batch_header *header = &load->scan.header;
-    if (!producers_reserve(producers, header->producer_id)) return -ENOMEM;
-    struct producer_marker marker = {0};
-    if ((header->attributes & BATCH_CONTROL) && header->producer_id >= 0) {
-        struct view batch = scan_batch(&load->scan);
-        if (batch.null) return (int)load->scan.error;
-        if (!producers_marker(header, batch, &marker)) marker = (struct producer_marker){0};
-    }
-    struct producer_ended ended;
-    producers_apply(producers, header, &marker, &ended);
-    producers_trim(producers);
-    if (txns_into == NULL || !ended.ended || !ended.aborted) return 0;
-    if (!index_reserve(load->mem, &txns_into->txns, 1)) return -ENOMEM;
-    struct index_txn entry = {header->producer_id, ended.offset_first, ended.offset_last,
-                              ended.last_stable};
-    index_add_txn(&txns_into->txns, &entry);
-    return 0;
-}
 
 static int load_feed_epoch(struct load *load)
 {
@@ -95,7 +98,7 @@ static int recover_scan(struct load *load,
         segment->size_bytes = (uint32_t)load->scan.at;
         load->end = batch_last_offset(header) + 1;
         int error = load_feed_epoch(load);
-        if (error == 0) error = load_feed_producers(load, segment);
+        if (error == 0) error = replay_batch(&load->scan, &load->log->producers, &segment->txns);
         if (error < 0) return error;
     }
 }
@@ -114,6 +117,7 @@ static void recover_reset(struct load *load, struct segment *segment)
     segment->since_index_bytes = 0;
     segment->size_bytes = 0;
     segment->sealed = false;
+    segment->txns_unproved = 0;
 }
 
 /* Write the bytes from `at` on once more, as they are. What was read may be in the page cache only:
@@ -157,7 +161,7 @@ int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
         found->scanned_bytes += (uint64_t)size;
     }
     *cut = why != SCAN_END;
-    if (error == 0 && why == SCAN_BAD && load->end < load->recovery_point) load->damaged = true;
+    if (error == 0 && *cut && load->end < load->recovery_point) load->damaged = true;
     if (error == 0 && *cut && !load->damaged) {
         found->cut_bytes += (uint64_t)size - segment->size_bytes;
         error = io_disk_truncate(load->io, file, segment->size_bytes);
@@ -223,6 +227,23 @@ static int open_first(struct load *load, struct segment *segment, struct io_file
     return LOG_OK;
 }
 
+/* The largest timestamp, if the batches bear it out. */
+static int open_times(struct load *load, struct segment *segment, struct io_file *file)
+{
+    struct look_index look = {
+        .base = segment->base,
+        .bytes = segment->size_bytes,
+        .offsets = segment->offsets,
+        .times = segment->times,
+        .most = {-1, -1},
+    };
+    bool hold;
+    int error = look_times_hold(&look, file, &load->scan, &hold);
+    if (error < 0) return error;
+    segment->most = look.most;
+    return hold ? LOG_OK : LOG_NOT_FOUND;
+}
+
 static int open_active(struct load *load, struct segment *segment)
 {
     int result = open_index(load, segment, &segment->offsets);
@@ -233,11 +254,9 @@ static int open_active(struct load *load, struct segment *segment)
     if (error < 0) return error;
     result = open_tail(load, segment, file);
     if (result == LOG_OK) result = open_first(load, segment, file);
+    if (result == LOG_OK && segment->times.count > 0) result = open_times(load, segment, file);
     load_close_file(load, file);
-    if (result != LOG_OK || segment->times.count == 0) return result;
-    struct index_time last = index_get_time(&segment->times, segment->times.count - 1);
-    segment->most = (struct segment_times){last.timestamp_ms, segment->base + last.relative};
-    return LOG_OK;
+    return result;
 }
 
 int load_segment_open(struct load *load, struct segment *segment, const struct load_base *at)
@@ -254,6 +273,7 @@ int load_segment_open(struct load *load, struct segment *segment, const struct l
     if (at->kinds & LOAD_TXNS) {
         int result = open_index(load, segment, &segment->txns);
         if (result != LOG_OK) return result;
+        segment->txns_unproved = segment->txns.count;
     }
     bool active = true;
     for (const struct load_base *next = at + 1; next < load->bases + load->base_count; next++)
@@ -306,7 +326,7 @@ int load_epochs_rebuild(struct load *load)
 
 static int replay_feed(struct load *load)
 {
-    return load_feed_producers(load, NULL);
+    return replay_batch(&load->scan, &load->log->producers, NULL);
 }
 
 int load_producers_replay(struct load *load, int64_t from, int64_t to)

@@ -335,15 +335,15 @@ static void transactions_hold_the_stable_end(void **state)
     assert_int_equal(log_last_stable(log), 30); /* Until the watermark has passed the marker. */
     log_set_high_watermark(log, 43);
     assert_int_equal(log_last_stable(log), 43);
-    struct log_aborted aborted[4];
+    struct log_aborted aborted[16];
     uint32_t count;
     struct log_read in = {.offset = 0, .offset_end = 43};
-    assert_int_equal(log_aborted_in(log, &in, aborted, 4, &count), LOG_OK);
+    assert_int_equal(rig_aborted(rig, log, &in, aborted, &count), LOG_OK);
     assert_int_equal(count, 1);
     assert_int_equal(aborted[0].producer_id, 4000);
     assert_int_equal(aborted[0].offset_first, 30);
     in.offset = 43;
-    assert_int_equal(log_aborted_in(log, &in, aborted, 4, &count), LOG_OK);
+    assert_int_equal(rig_aborted(rig, log, &in, aborted, &count), LOG_OK);
     assert_int_equal(count, 0);
     rig_stop(rig);
     struct disk_bytes file = rig_file(rig, "00000000000000000000.txnindex");
@@ -355,7 +355,7 @@ static void transactions_hold_the_stable_end(void **state)
     rig_start(rig);
     log = rig_log(rig);
     in.offset = 0;
-    assert_int_equal(log_aborted_in(log, &in, aborted, 4, &count), LOG_OK);
+    assert_int_equal(rig_aborted(rig, log, &in, aborted, &count), LOG_OK);
     assert_int_equal(count, 1);
 }
 

@@ -39,10 +39,11 @@ static int64_t look_run(struct io *io, void *argument)
 {
     struct look *look = argument;
     struct scan scan;
-    if (!scan_begin(&scan, io, &look->memory.mem, SCAN_WINDOW_LARGE)) return -ENOMEM;
+    scan_begin(&scan, io, &look->memory.mem, SCAN_WINDOW_LARGE);
     int error = look->load ? look_index_load(&look->index, &scan) : 0;
     if (error == 0) {
         uint32_t from = look_floor(look);
+        look->find.least = look->index.base;
         scan_seek(&scan, look->index.file->file, from, look->index.bytes);
         int result = read_walk(&scan, &look->find);
         if (result < 0) error = result; /* Others show again when the caller walks. */

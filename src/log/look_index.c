@@ -52,7 +52,8 @@ static int look_rebuild(struct look_index *look, struct scan *scan)
         if (result != SCAN_BATCH) break;
         uint32_t size = batch_size(&scan->header);
         int64_t last = batch_last_offset(&scan->header);
-        if (last <= previous || last - look->base > INT32_MAX) break;
+        bool behind = scan->header.magic < 2 || scan->header.base_offset > previous;
+        if (!behind || last <= previous || last - look->base > INT32_MAX) break;
         previous = last;
         bool due = since > look->interval_bytes;
         segment_index_batch(&out, &scan->header, (uint32_t)(scan->at - size), due);
@@ -66,9 +67,7 @@ static int look_rebuild(struct look_index *look, struct scan *scan)
     return disk_is_full(error) ? 0 : error;
 }
 
-/* Does the batch of the last time entry have that timestamp, and no batch behind it a larger one?
- * -errno if reading failed. */
-static int look_times_hold(struct look_index *look, struct scan *scan, bool *hold)
+int look_times_hold(struct look_index *look, struct io_file *file, struct scan *scan, bool *hold)
 {
     struct index_time last = {-1, 0};
     struct index_offset from = {0, 0};
@@ -79,7 +78,7 @@ static int look_times_hold(struct look_index *look, struct scan *scan, bool *hol
     }
     bool found = look->times.count == 0;
     *hold = true;
-    scan_seek(scan, look->file->file, entered ? from.at_bytes : 0, look->bytes);
+    scan_seek(scan, file, entered ? from.at_bytes : 0, look->bytes);
     for (;;) {
         enum scan_result result = scan_next(scan);
         if (result == SCAN_FAILED) return (int)scan->error;
@@ -110,7 +109,7 @@ int look_index_load(struct look_index *look, struct scan *scan)
     if (error < 0) return error;
     bool hold = index_valid(&look->offsets, look->base, look->bytes) &&
                 index_valid(&look->times, look->base, look->bytes);
-    if (hold) error = look_times_hold(look, scan, &hold);
+    if (hold) error = look_times_hold(look, look->file->file, scan, &hold);
     if (error < 0) return error;
     return hold ? 0 : look_rebuild(look, scan);
 }

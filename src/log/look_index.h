@@ -26,5 +26,12 @@ void look_index_of(struct look_index *look, struct segment *segment);
 /* Load, check, or make anew. 0 or -errno. Memory is the scan's. */
 MUST_USE int look_index_load(struct look_index *look, struct scan *scan);
 
+/* Does the batch of the last time entry have that timestamp, and no batch behind it a larger one?
+ * Sets `*hold` and `most`. 0, or -errno if reading failed. */
+MUST_USE int look_times_hold(struct look_index *look,
+                             struct io_file *file,
+                             struct scan *scan,
+                             bool *hold);
+
 /* Give the indexes back. */
 void look_index_free(struct look_index *look, struct mem *mem);

@@ -16,6 +16,8 @@ struct query_work {
     struct log_watch watch; /* While an index is being loaded. */
     uint32_t from_bytes;
     uint32_t end_bytes;
+    int64_t expect_offset;    /* The batch that holds it (-1: none is to be checked) has this */
+    int64_t expect_ms;        /* largest timestamp, as the time index says. */
     int64_t start;            /* The log's. */
     int64_t max_timestamp_ms; /* Of the segment, for LOG_MAX_TIMESTAMP. */
     bool watching;
@@ -67,12 +69,20 @@ static int query_look_in(struct log_query *query, struct scan *scan, struct comp
     return LOG_OK;
 }
 
+/* Is the batch the one of the time entry that the walk began with, and not as the entry says? */
+static bool query_misled(struct query_work *work, const struct batch_header *header)
+{
+    if (work->expect_offset < 0 || batch_last_offset(header) < work->expect_offset) return false;
+    work->expect_offset = -1;
+    return header->max_timestamp != work->expect_ms;
+}
+
 static int64_t query_run(struct io *io, void *argument)
 {
     struct log_query *query = argument;
     struct query_work *work = query->work;
     struct scan scan;
-    if (!scan_begin(&scan, io, &work->memory.mem, SCAN_WINDOW_LARGE)) return LOG_E_MEMORY;
+    scan_begin(&scan, io, &work->memory.mem, SCAN_WINDOW_LARGE);
     struct compress_work compress;
     compress_work_init(&compress, &work->memory.mem);
     scan_seek(&scan, work->file->file, work->from_bytes, work->end_bytes);
@@ -80,10 +90,12 @@ static int64_t query_run(struct io *io, void *argument)
     while (result == LOG_NOT_FOUND) {
         enum scan_result next = scan_next(&scan);
         if (next == SCAN_END) break;
-        if (next == SCAN_BATCH)
+        if (next == SCAN_BATCH && query_misled(work, &scan.header))
+            scan_seek(&scan, work->file->file, 0, work->end_bytes); /* Without the index. */
+        else if (next == SCAN_BATCH)
             result = query_look_in(query, &scan, &compress);
         else
-            result = next == SCAN_FAILED ? (int)scan.error : LOG_E_DAMAGED;
+            result = next == SCAN_FAILED ? scan_failure(&scan) : LOG_E_DAMAGED;
     }
     compress_work_free(&compress);
     scan_end(&scan);
@@ -128,12 +140,17 @@ static struct segment *query_segment(const struct log_query *query)
 /* Where no record before can match, by the segment's indexes. */
 static uint32_t query_from(const struct log_query *query, const struct segment *segment)
 {
+    struct query_work *work = query->work;
     int64_t offset = query->log->start;
     struct index_time time;
-    if (query->timestamp_ms == LOG_MAX_TIMESTAMP)
+    work->expect_offset = -1;
+    if (query->timestamp_ms == LOG_MAX_TIMESTAMP) {
         offset = segment->most.max_offset;
-    else if (index_floor_time(&segment->times, query->timestamp_ms, &time))
-        offset = MAX(offset, segment->base + time.relative);
+    } else if (index_floor_time(&segment->times, query->timestamp_ms, &time) &&
+               segment->base + time.relative >= offset) {
+        offset = work->expect_offset = segment->base + time.relative;
+        work->expect_ms = time.timestamp_ms;
+    }
     struct index_offset entry;
     int64_t relative = MIN(offset - segment->base, (int64_t)INT32_MAX);
     if (relative < 0 || !index_floor_offset(&segment->offsets, (uint32_t)relative, &entry))
@@ -246,7 +263,7 @@ static int64_t times_run(struct io *io, void *argument)
 {
     struct times_load *load = argument;
     struct scan scan;
-    if (!scan_begin(&scan, io, &load->work.memory.mem, SCAN_WINDOW_LARGE)) return -ENOMEM;
+    scan_begin(&scan, io, &load->work.memory.mem, SCAN_WINDOW_LARGE);
     int error = 0;
     for (uint32_t i = 0; i < load->count && error == 0; i++) {
         error = look_index_load(&load->items[i], &scan);
@@ -352,6 +369,10 @@ int log_aborted_in(struct log *log,
     uint32_t at = log_segment_floor(log, in->offset);
     for (at = at == UINT32_MAX ? 0 : at; at < log->segment_count; at++) {
         const struct index *txns = &log->segments[at]->txns;
+        if (log->segments[at]->txns_unproved > 0) {
+            int result = look_txns_start(log, log->segments[at]);
+            if (result != LOG_OK) return result;
+        }
         for (uint32_t i = 0; i < txns->count; i++) {
             struct index_txn txn = index_get_txn(txns, i);
             if (txn.offset_last >= in->offset && txn.offset_first < in->offset_end) {

@@ -59,22 +59,36 @@ static struct log_hint read_floor_position(const struct log *log,
     return best;
 }
 
+/* Does the next batch lie behind the one that was found? The base offset is under no checksum: one
+ * that is wrong would give its records other offsets. */
+static int read_next_behind(struct scan *scan, const struct read_find *find)
+{
+    enum scan_result result = scan_next(scan);
+    if (result == SCAN_FAILED) return scan_failure(scan);
+    bool behind = result != SCAN_BATCH || scan->header.magic < 2 ||
+                  scan->header.base_offset > find->last_offset;
+    return behind ? LOG_OK : LOG_E_DAMAGED;
+}
+
 int read_walk(struct scan *scan, struct read_find *find)
 {
     for (;;) {
         enum scan_result result = scan_next(scan);
-        if (result == SCAN_FAILED) return scan->error == -EAGAIN ? LOG_LATER : (int)scan->error;
+        if (result == SCAN_FAILED) return scan_failure(scan);
         if (result == SCAN_END) return LOG_NOT_FOUND;
         if (result != SCAN_BATCH) return LOG_E_DAMAGED;
         uint32_t size = batch_size(&scan->header);
+        bool behind = scan->header.magic < 2 || scan->header.base_offset >= find->least;
+        if (!behind) return LOG_E_DAMAGED;
         find->at_bytes = (uint32_t)(scan->at - size);
         find->batch_bytes = size;
         find->base_offset = scan->header.base_offset;
         find->last_offset = batch_last_offset(&scan->header);
         if (find->expect_last >= 0 && find->expect_last != find->last_offset) return READ_BAD_INDEX;
         find->expect_last = -1;
+        find->least = find->last_offset + 1;
         if (find->by_position ? scan->at > find->position : find->last_offset >= find->offset)
-            return LOG_OK;
+            return read_next_behind(scan, find);
     }
 }
 
@@ -85,9 +99,10 @@ static int read_walk_cached(struct segment *segment,
 {
     struct log *log = segment->log;
     struct scan scan;
-    if (!scan_begin(&scan, log->logs->io, log->logs->mem, SCAN_WINDOW_SMALL)) return LOG_E_MEMORY;
+    scan_begin(&scan, log->logs->io, log->logs->mem, SCAN_WINDOW_SMALL);
     scan_seek(&scan, segment->file->file, from->at_bytes, segment->written_bytes);
     scan.cached = true;
+    find->least = segment->base;
     find->expect_last = from->last_offset;
     int result = read_walk(&scan, find);
     scan_end(&scan);

@@ -358,3 +358,18 @@ static inline int64_t rig_read_all(struct rig *rig, struct log *log, int64_t off
     compress_work_free(&work);
     return records;
 }
+
+/* The aborted transactions in [offset, offset_end), waiting for what has to be read first. */
+static inline int rig_aborted(struct rig *rig,
+                              struct log *log,
+                              const struct log_read *in,
+                              struct log_aborted out[16],
+                              uint32_t *count)
+{
+    int result = LOG_LATER;
+    for (int i = 0; i < 1000 && result == LOG_LATER; i++) {
+        result = log_aborted_in(log, in, out, 16, count);
+        if (result == LOG_LATER) rig_turn(rig);
+    }
+    return result;
+}

@@ -37,20 +37,21 @@ static const uint8_t *scan_bytes(const struct scan *scan, uint64_t at)
     return scan->window + (at - scan->window_at);
 }
 
-bool scan_begin(struct scan *scan, struct io *io, struct mem *mem, uint32_t window_bytes)
+void scan_begin(struct scan *scan, struct io *io, struct mem *mem, uint32_t window_bytes)
 {
-    *scan = (struct scan){.io = io, .mem = mem};
-    scan->window = mem_get(mem, window_bytes);
-    if (scan->window == NULL) return false;
-    scan->capacity = window_bytes;
-    return true;
+    *scan = (struct scan){.io = io, .mem = mem, .window_max = window_bytes};
+}
+
+static void scan_drop(struct scan *scan)
+{
+    mem_put(scan->mem, scan->window, scan->capacity);
+    scan->window = NULL;
+    scan->capacity = scan->window_bytes = 0;
 }
 
 void scan_end(struct scan *scan)
 {
-    mem_put(scan->mem, scan->window, scan->capacity);
-    scan->window = NULL;
-    scan->capacity = 0;
+    scan_drop(scan);
 }
 
 void scan_seek(struct scan *scan, struct io_file *file, uint64_t at, uint64_t end)
@@ -59,12 +60,16 @@ void scan_seek(struct scan *scan, struct io_file *file, uint64_t at, uint64_t en
     scan->file = file;
     scan->at = at;
     scan->end = MAX(at, end);
+    uint64_t wanted = MIN((uint64_t)scan->window_max, scan->end - at);
+    if (wanted > scan->capacity) scan_drop(scan); /* A larger one is made when it is needed. */
 }
 
 /* A window of at least `size` bytes; what it holds is forgotten if it grows. */
 static bool scan_grow(struct scan *scan, uint32_t size)
 {
     if (size <= scan->capacity) return true;
+    uint64_t there = scan->end - MIN(scan->end, scan->at);
+    size = MAX(size, (uint32_t)MIN((uint64_t)scan->window_max, there));
     uint8_t *window = mem_get(scan->mem, size);
     if (window == NULL) {
         scan->error = -ENOMEM;
@@ -100,7 +105,6 @@ static bool scan_crc(struct scan *scan, uint32_t size, bool *match)
 
 enum scan_result scan_next(struct scan *scan)
 {
-    assert(scan->capacity >= BATCH_HEADER_BYTES);
     assert(scan->at <= scan->end);
     uint64_t left = scan->end - scan->at;
     scan->error = 0;
@@ -108,7 +112,7 @@ enum scan_result scan_next(struct scan *scan)
     if (left <= BATCH_MAGIC_BYTES) return SCAN_PART;
 
     uint32_t head = (uint32_t)MIN(left, (uint64_t)BATCH_HEADER_BYTES);
-    if (!scan_fill(scan, scan->at, head)) return SCAN_FAILED;
+    if (!scan_grow(scan, head) || !scan_fill(scan, scan->at, head)) return SCAN_FAILED;
     struct view prefix = view_of(scan_bytes(scan, scan->at), head);
     uint64_t size = batch_frame_size(prefix);
     if (size == 0) return SCAN_BAD;
@@ -131,4 +135,10 @@ struct view scan_batch(struct scan *scan)
     uint64_t at = scan->at - size;
     if (!scan_grow(scan, size) || !scan_fill(scan, at, size)) return VIEW_NULL;
     return view_of(scan_bytes(scan, at), size);
+}
+
+int scan_failure(const struct scan *scan)
+{
+    if (scan->error == -EAGAIN) return LOG_LATER;
+    return scan->error == -ENOMEM ? LOG_E_MEMORY : (int)scan->error;
 }

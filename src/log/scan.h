@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "io/io.h"
+#include "log/log.h"
 #include "record/batch.h"
 
 #define SCAN_WINDOW_SMALL (16u * 1024u)
@@ -20,7 +21,7 @@ enum scan_result {
     SCAN_END,    /* Nothing more: exactly at the end. */
     SCAN_PART,   /* Bytes at `at` that are too few for what they announce. */
     SCAN_BAD,    /* Bytes at `at` that are no batch: length, magic or CRC. */
-    SCAN_FAILED, /* `error`: -EAGAIN (cached only), -EIO, ... */
+    SCAN_FAILED, /* `error`: -EAGAIN (cached only), -ENOMEM, -EIO, ... */
 };
 
 struct scan {
@@ -29,8 +30,9 @@ struct scan {
     uint64_t end;    /* Where the bytes to look at end. */
     uint64_t at;     /* Next batch; after SCAN_BATCH behind it. */
     struct mem *mem; /* Of the window. */
-    uint8_t *window;
+    uint8_t *window; /* NULL until something is read. */
     uint32_t capacity;
+    uint32_t window_max; /* A window is made no larger, nor larger than what there is to look at. */
     uint64_t window_at;
     uint32_t window_bytes;
     bool cached; /* Do not wait for the device. */
@@ -39,9 +41,9 @@ struct scan {
     struct batch_header header;
 };
 
-/* Look at [at, end) of a file through a window of `window_bytes` (SCAN_WINDOW_...). False: no
- * memory. Set `cached` and `crc` afterwards. scan_end() gives the window back. */
-MUST_USE bool scan_begin(struct scan *scan, struct io *io, struct mem *mem, uint32_t window_bytes);
+/* Ready to look at files through a window of at most `window_bytes` (SCAN_WINDOW_...): a small file
+ * costs a small one. Set `cached` and `crc` afterwards. scan_end() gives the window back. */
+void scan_begin(struct scan *scan, struct io *io, struct mem *mem, uint32_t window_bytes);
 void scan_end(struct scan *scan);
 
 /* Another file, or another place in it. */
@@ -53,3 +55,6 @@ MUST_USE enum scan_result scan_next(struct scan *scan);
 /* The bytes of the batch that scan_next() gave last; the window grows to hold them. The null view:
  * `error` says why (-ENOMEM, or reading failed). They last until the next call. */
 MUST_USE struct view scan_batch(struct scan *scan);
+
+/* After SCAN_FAILED, what to answer: LOG_LATER (cached only), LOG_E_MEMORY, -errno. */
+int scan_failure(const struct scan *scan);

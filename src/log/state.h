@@ -58,13 +58,14 @@ struct segment {
     int64_t modified_wall_ms;
     int64_t jitter_ms;
     uint32_t since_index_bytes;
-    bool times_known; /* `most` is set. */
-    bool first_known; /* first_timestamp_ms is set (or there is no batch). */
-    bool swapping;    /* A compaction replaces it: its files may not be opened by name. */
-    bool index_bad;   /* Its index files do not bear out: to be made anew. */
-    bool made;        /* Its file exists. */
-    bool sealed;      /* Not the last any more, and its indexes are in files, durable. */
-    bool sealing;     /* A job reads its indexes: they do not change and are not unloaded. */
+    uint32_t txns_unproved; /* Of `txns`, so many are a file's word: proved at their first use. */
+    bool times_known;       /* `most` is set. */
+    bool first_known;       /* first_timestamp_ms is set (or there is no batch). */
+    bool swapping;          /* A compaction replaces it: its files may not be opened by name. */
+    bool index_bad;         /* Its index files do not bear out: to be made anew. */
+    bool made;              /* Its file exists. */
+    bool sealed;            /* Not the last any more, and its indexes are in files, durable. */
+    bool sealing;           /* A job reads its indexes: they do not change and are not unloaded. */
 };
 
 /* ---- writes ---------------------------------------------------------------------------------- */
@@ -364,6 +365,7 @@ struct read_find {
     uint32_t position; /* the first whose last offset is at least `offset`. */
     int64_t offset;
     int64_t expect_last; /* If >= 0: last offset of the first batch, as the index has it. */
+    int64_t least;       /* No base offset lies below. */
     uint32_t at_bytes;   /* Found: where it begins, its size, its offsets. */
     uint32_t batch_bytes;
     int64_t base_offset;
@@ -375,6 +377,10 @@ MUST_USE int look_start(struct log *log, struct segment *segment, const struct r
 uint64_t look_bytes(const struct segment *segment);
 void look_forget(struct segment *segment); /* Off the list of what may be unloaded. */
 void look_trim(struct logs *logs);
+
+/* look_txns.c: hold the segment's aborted transactions against its batches. LOG_LATER: READY tells;
+ * then ask again. LOG_E_MEMORY, or -errno. */
+MUST_USE int look_txns_start(struct log *log, struct segment *segment);
 
 /* load.c */
 void log_unload(struct log *log);
