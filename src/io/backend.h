@@ -23,6 +23,7 @@ struct io_backend {
     int64_t (*read)(struct io *io, struct io_file *file, void *out, size_t size, uint64_t offset);
     int64_t (
         *read_cached)(struct io *io, struct io_file *file, void *out, size_t size, uint64_t offset);
+    size_t (*cached)(struct io *io, struct io_file *file, uint64_t offset, size_t size);
     int64_t (*write)(struct io *io,
                      struct io_file *file,
                      const void *bytes,

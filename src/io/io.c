@@ -198,6 +198,11 @@ int64_t io_disk_read_cached(struct io *io,
     return counted(io, io->backend->read_cached(io, file, out, size, offset));
 }
 
+size_t io_disk_cached(struct io *io, struct io_file *file, uint64_t offset, size_t size)
+{
+    return io->backend->cached(io, file, offset, MIN(size, (size_t)IO_PROBE_BYTES));
+}
+
 int64_t io_disk_write(struct io *io,
                       struct io_file *file,
                       const void *bytes,

@@ -200,6 +200,11 @@ int64_t io_disk_read_cached(struct io *io,
                             size_t size,
                             uint64_t offset);
 
+/* How many bytes from `offset` on, at most `size` and IO_PROBE_BYTES, are in the page cache: a send
+ * of these does not wait for the device. 0 also if nobody can tell. Never waits. */
+#define IO_PROBE_BYTES (1024u * 1024u)
+size_t io_disk_cached(struct io *io, struct io_file *file, uint64_t offset, size_t size);
+
 /* ---- byte streams ---------------------------------------------------------------------------- */
 
 struct io_address {

@@ -391,6 +391,7 @@ const struct io_backend posix_backend = {
     .size = posix_size,
     .read = posix_read,
     .read_cached = posix_read_cached,
+    .cached = posix_cached,
     .write = posix_write,
     .truncate = posix_truncate,
     .reserve = posix_reserve,

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -119,6 +120,47 @@ int64_t posix_readv(int fd, const struct iovec *iov, uint32_t count, uint64_t of
     return done;
 }
 
+/* Which pages of a range are in memory, by mincore() over a mapping that nobody touches. */
+static size_t resident(int fd, uint64_t offset, size_t size)
+{
+    enum { PAGE = 4096 };
+    unsigned char pages[IO_PROBE_BYTES / PAGE + 1];
+    size_t skip = (size_t)(offset % PAGE);
+    size = MIN(size, (size_t)IO_PROBE_BYTES);
+    size_t span = skip + size;
+    void *map = mmap(NULL, span, PROT_READ, MAP_SHARED, fd, (off_t)(offset - skip));
+    if (map == MAP_FAILED) return 0;
+    size_t count = (span + PAGE - 1) / PAGE, there = 0;
+    if (mincore(map, span, pages) == 0)
+        while (there < count && (pages[there] & 1))
+            there++;
+    munmap(map, span);
+    return MIN(there * PAGE, span) - MIN(skip, there * PAGE);
+}
+
+size_t posix_cached(struct io *io, struct io_file *file, uint64_t offset, size_t size)
+{
+    (void)io;
+    return resident(file->fd, offset, size);
+}
+
+/* A filesystem that knows no RWF_NOWAIT (tmpfs, overlay, network): read if the pages are there. */
+static int64_t readv_resident(int fd, const struct iovec *iov, uint32_t count, uint64_t offset)
+{
+    struct stat s;
+    uint64_t want = 0;
+    for (uint32_t i = 0; i < count; i++)
+        want += iov[i].iov_len;
+    if (fstat(fd, &s) != 0) return -errno;
+    uint64_t end = MIN(offset + want, (uint64_t)s.st_size);
+    for (uint64_t at = offset; at < end;) {
+        size_t there = resident(fd, at, (size_t)MIN(end - at, (uint64_t)IO_PROBE_BYTES));
+        if (there == 0) return -EAGAIN;
+        at += there;
+    }
+    return posix_readv(fd, iov, count, offset);
+}
+
 /* The kernel gives a cached beginning of what was asked for: that is not enough, unless the file
  * ends there. */
 int64_t posix_readv_cached(int fd, const struct iovec *iov, uint32_t count, uint64_t offset)
@@ -127,7 +169,8 @@ int64_t posix_readv_cached(int fd, const struct iovec *iov, uint32_t count, uint
     for (uint32_t i = 0; i < count; i++)
         want += (int64_t)iov[i].iov_len;
     ssize_t got = count > IOV_MAX ? 0 : preadv2(fd, iov, (int)count, (off_t)offset, RWF_NOWAIT);
-    if (got < 0) return errno == EOPNOTSUPP || errno == EINTR ? -EAGAIN : -errno;
+    if (got < 0 && errno == EOPNOTSUPP) return readv_resident(fd, iov, count, offset);
+    if (got < 0) return errno == EINTR ? -EAGAIN : -errno;
     if (got == want) return got;
     struct stat s;
     if (fstat(fd, &s) != 0) return -errno;

@@ -100,6 +100,7 @@ int64_t posix_read_cached(struct io *io,
                           void *out,
                           size_t size,
                           uint64_t offset);
+size_t posix_cached(struct io *io, struct io_file *file, uint64_t offset, size_t size);
 int64_t posix_write(struct io *io,
                     struct io_file *file,
                     const void *bytes,

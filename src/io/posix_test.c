@@ -102,12 +102,17 @@ static void test_cold_read(void **state)
     assert_memory_equal(back, bytes, SIZE);
     assert_int_equal(io_disk_read_cached(rig->io, file, back, SIZE, SIZE - 10), 10);
     assert_int_equal(io_disk_read_cached(rig->io, file, back, SIZE, SIZE), 0);
+    assert_int_equal(io_disk_cached(rig->io, file, 0, SIZE), SIZE);
+    assert_int_equal(io_disk_cached(rig->io, file, 5000, 10000), 10000);
+    assert_int_equal(io_disk_cached(rig->io, file, SIZE - 10, SIZE), 10);
+    assert_int_equal(io_disk_cached(rig->io, file, SIZE + 4096, 10), 0);
 
     assert_int_equal(io_disk_sync(rig->io, file), 0);
     assert_int_equal(posix_fadvise(posix_fd(file), 0, 0, POSIX_FADV_DONTNEED), 0);
     int64_t cached = io_disk_read_cached(rig->io, file, back, SIZE, 0);
     bool cold = cached == -EAGAIN; /* A file system in memory is never cold. */
     if (!cold) assert_int_equal(cached, SIZE);
+    if (cold) assert_int_equal(io_disk_cached(rig->io, file, 4096, SIZE), 0);
     assert_int_equal(posix_fadvise(posix_fd(file), 0, 0, POSIX_FADV_DONTNEED), 0);
     int before = thread_count();
 

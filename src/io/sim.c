@@ -397,6 +397,7 @@ const struct io_backend sim_backend = {
     .size = sim_size,
     .read = sim_read,
     .read_cached = sim_read_cached,
+    .cached = sim_cached,
     .write = sim_write,
     .truncate = sim_truncate,
     .reserve = sim_reserve,

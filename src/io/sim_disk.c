@@ -188,6 +188,15 @@ int64_t sim_read_cached(struct io *io,
     return sim_read(io, file, out, size, offset);
 }
 
+size_t sim_cached(struct io *io, struct io_file *file, uint64_t offset, size_t size)
+{
+    struct sim_node *node = sim_shard_of(io)->node;
+    uint64_t there = file->inode->now.size;
+    if (sim_draw_below(node, SIM_SITE_CACHE, 100) < node->world->options.cache_miss_percent)
+        return 0;
+    return offset < there ? (size_t)MIN((uint64_t)size, there - offset) : 0;
+}
+
 int64_t sim_write(struct io *io,
                   struct io_file *file,
                   const void *bytes,

@@ -284,6 +284,7 @@ void sim_file_put(struct io_file *file);
 int sim_stat(struct io *io, const char *path, struct io_stat *out);
 int64_t sim_size(struct io *io, struct io_file *file);
 int64_t sim_read(struct io *io, struct io_file *file, void *out, size_t size, uint64_t offset);
+size_t sim_cached(struct io *io, struct io_file *file, uint64_t offset, size_t size);
 int64_t sim_read_cached(struct io *io,
                         struct io_file *file,
                         void *out,

@@ -1,4 +1,6 @@
 /* connection_test.c - holds, limits, file ranges, timers, the horizon, failed allocations. */
+#include <fcntl.h>
+
 #include "net/rig_test.h"
 
 static void throttled(void **state)
@@ -198,6 +200,52 @@ static void ranges(void **state)
     rig_close(&rig);
 }
 
+static void forget_pages(struct rig *rig)
+{
+    assert_int_equal(fsync(posix_fd(rig->file)), 0);
+    assert_int_equal(posix_fadvise(posix_fd(rig->file), 0, 0, POSIX_FADV_DONTNEED), 0);
+}
+
+/* What is not in the page cache is read by a job, not by the shard in sendfile(). */
+static void cold_ranges(void **state)
+{
+    (void)state;
+    enum { SIZE = 3 * 1024 * 1024 + 5000 };
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    make_file(&rig, SIZE + 1);
+    forget_pages(&rig);
+    bool cold = io_disk_cached(rig.io, rig.file, 0, SIZE) == 0; /* Not so in memory. */
+    ranges_send(&rig, SIZE);
+    if (cold) assert_true(io_counts(rig.io).jobs > 0); /* The kernel reads ahead. */
+    uint64_t jobs = io_counts(rig.io).jobs;
+    ranges_send(&rig, SIZE); /* Now it is there. */
+    assert_int_equal(io_counts(rig.io).jobs, jobs);
+
+    /* The client goes while its bytes are being read. */
+    forget_pages(&rig);
+    uint8_t frame[256];
+    rig.released = 0;
+    int fd = client_open(&rig);
+    client_send(fd, frame, frame_make(frame, 1, 12, 3));
+    turns(&rig, 1);
+    close(fd);
+    for (int i = 0; i < 5000 && rig.released < 3; i++) {
+        usleep(1000); /* The job has a thread of its own. */
+        turns(&rig, 1);
+    }
+    assert_int_equal(rig.released, 3);
+    assert_int_equal(shard_connection_count(rig.shard), 0);
+
+    /* The shard ends while they are. */
+    forget_pages(&rig);
+    fd = client_open(&rig);
+    client_send(fd, frame, frame_make(frame, 1, 12, 3));
+    turns(&rig, 1);
+    rig_close(&rig);
+    close(fd);
+}
+
 /* A client that does not read: output stays bounded, ranges are released when it goes. */
 static void unread(void **state)
 {
@@ -391,11 +439,11 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(throttled), cmocka_unit_test(charged),    cmocka_unit_test(turned_away),
-        cmocka_unit_test(promises),  cmocka_unit_test(budget),     cmocka_unit_test(ranges),
-        cmocka_unit_test(unread),    cmocka_unit_test(short_file), cmocka_unit_test(too_many),
-        cmocka_unit_test(idle),      cmocka_unit_test(shard_held), cmocka_unit_test(timers),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(throttled),   cmocka_unit_test(charged),   cmocka_unit_test(turned_away),
+        cmocka_unit_test(promises),    cmocka_unit_test(budget),    cmocka_unit_test(ranges),
+        cmocka_unit_test(cold_ranges), cmocka_unit_test(unread),    cmocka_unit_test(short_file),
+        cmocka_unit_test(too_many),    cmocka_unit_test(idle),      cmocka_unit_test(shard_held),
+        cmocka_unit_test(timers),      cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

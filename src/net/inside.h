@@ -21,6 +21,7 @@ struct output_piece {
     struct io_file *file;
     uint64_t offset;
     uint32_t size_bytes;     /* Left to send. */
+    uint32_t proved_bytes;   /* Of a file: so many are in the page cache. */
     uint32_t room_bytes;     /* Of a chunk: what it may hold behind the struct. 0: no chunk. */
     struct net_range *range; /* Released when it is sent. */
     struct request *request; /* Freed when it is sent: the last piece of an answer. */
@@ -45,6 +46,7 @@ struct connection {
         *doomed;      /* Why it is to be closed when its requests are answered; NULL: it is not. */
     bool turned_away; /* Above its address's rate: closed at `muted_until_ms`. */
     bool write_blocked; /* The stream took less than all: told when it is writable. */
+    struct warm *warm;  /* A job brings the file piece at the head to memory; or NULL. */
 
     /* In. `in` is NULL when no byte is pending. Bytes [in_at, in_end) are not handled yet. */
     struct buf *in;
@@ -112,6 +114,7 @@ struct shard_state {
     struct list held;
     struct map peers; /* of struct net_peer */
     uint32_t connection_count;
+    uint32_t warm_count;            /* Jobs of warm.c. */
     uint32_t admitted;              /* Connections of this shard's listeners, on any shard. */
     uint32_t dealt[NET_SHARDS_MAX]; /* Of these, by the shard that has them. */
     bool disconnected;              /* shard_disconnect: what still comes in is closed. */
@@ -187,6 +190,15 @@ void output_drop(struct connection *connection);
 void output_release(struct output_piece *piece);
 /* Have it flushed at the turn's end. */
 void output_later(struct connection *connection);
+/* Release the pieces of a list. */
+void output_release_all(struct shard *shard, struct list *pieces);
+
+/* warm.c */
+/* Read the file piece at the head into the page cache, in the work lane; then it is flushed. False:
+ * no memory. */
+MUST_USE bool warm_start(struct connection *connection, struct output_piece *piece);
+/* The connection goes: its pieces are released when the job has ended. */
+void warm_orphan(struct warm *warm, struct list *pieces);
 
 /* api_versions.c */
 extern const struct net_handler net_api_versions;

@@ -1,7 +1,8 @@
 /* output.c - a connection's output: pieces of memory and of files, sent in order.
  *
  * Small answers share chunks, so that all of a turn leave in one send. A chunk is freed when it is
- * sent: an idle connection has none. File pieces go from the page cache to the stream. */
+ * sent: an idle connection has none. File pieces go from the page cache to the stream, when they
+ * are proved to be in it; a job brings there what is not (warm.c). */
 #include "net/inside.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ void output_append(struct connection *connection, struct list *pieces)
 
 void output_later(struct connection *connection)
 {
-    if (connection->closed || connection->write_blocked) return;
+    if (connection->closed || connection->write_blocked || connection->warm != NULL) return;
     if (list_empty(&connection->flush))
         list_append(&connection->shard->state->flush, &connection->flush);
 }
@@ -89,6 +90,7 @@ static void advance(struct connection *connection, uint64_t sent)
             container_of(connection->output.next, struct output_piece, link);
         uint32_t part = (uint32_t)MIN(sent, (uint64_t)piece->size_bytes);
         piece->size_bytes -= part;
+        piece->proved_bytes -= MIN(part, piece->proved_bytes);
         piece->offset += part;
         if (piece->file == NULL && piece->bytes != NULL) piece->bytes += part;
         sent -= part;
@@ -122,14 +124,19 @@ static int64_t send_memory(struct connection *connection)
     return io_stream_send(connection->shard->io, connection->stream, iov, count, more);
 }
 
-/* One send. Bytes, or -errno. */
+/* One send. Bytes, or -errno; -EAGAIN also when the bytes have to be read first. */
 static int64_t send_some(struct connection *connection, bool *file)
 {
     struct output_piece *piece = container_of(connection->output.next, struct output_piece, link);
+    struct io *io = connection->shard->io;
     *file = piece->file != NULL;
     if (!*file) return send_memory(connection);
-    int64_t sent = io_stream_send_file(connection->shard->io, connection->stream, piece->file,
-                                       piece->offset, piece->size_bytes);
+    if (piece->proved_bytes == 0)
+        piece->proved_bytes =
+            (uint32_t)io_disk_cached(io, piece->file, piece->offset, piece->size_bytes);
+    if (piece->proved_bytes == 0) return warm_start(connection, piece) ? -EAGAIN : -ENOMEM;
+    int64_t sent = io_stream_send_file(io, connection->stream, piece->file, piece->offset,
+                                       MIN(piece->proved_bytes, piece->size_bytes));
     /* The file is shorter than it was: the bytes that were promised are gone. */
     return sent == 0 && piece->size_bytes > 0 ? -EIO : sent;
 }
@@ -142,7 +149,7 @@ static void flush_all(struct connection *connection)
         bool file;
         int64_t sent = send_some(connection, &file);
         if (sent == -EAGAIN) {
-            connection->write_blocked = true;
+            connection->write_blocked = connection->warm == NULL;
             break;
         }
         if (sent < 0) {
@@ -171,15 +178,24 @@ void output_flush(struct connection *connection)
     connection_watch(connection);
 }
 
-void output_drop(struct connection *connection)
+void output_release_all(struct shard *shard, struct list *pieces)
 {
     struct list *node;
-    connection->output_bytes = 0;
-    while ((node = list_pop(&connection->output)) != NULL) {
+    while ((node = list_pop(pieces)) != NULL) {
         struct output_piece *piece = container_of(node, struct output_piece, link);
         if (piece->room_bytes > 0)
-            mem_put(connection->shard->mem, piece, sizeof(*piece) + piece->room_bytes);
+            mem_put(shard->mem, piece, sizeof(*piece) + piece->room_bytes);
         else
             output_release(piece);
     }
+}
+
+void output_drop(struct connection *connection)
+{
+    connection->output_bytes = 0;
+    if (connection->warm != NULL)
+        warm_orphan(connection->warm, &connection->output);
+    else
+        output_release_all(connection->shard, &connection->output);
+    connection->warm = NULL;
 }

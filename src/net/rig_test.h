@@ -254,13 +254,13 @@ __attribute__((unused)) static void rig_turn(struct rig *rig)
 
 __attribute__((unused)) static void rig_close(struct rig *rig)
 {
-    io_disk_close(rig->io, rig->file);
     for (uint32_t i = 0; i < rig->count && rig->count > 1; i++)
         shard_disconnect(rig->peers[i]);
     for (int i = 0; i < 10 && rig->count > 1; i++)
         rig_turn(rig);
     for (uint32_t i = 0; i < rig->count; i++)
         rig->peers[i] = shard_close(rig->peers[i]);
+    io_disk_close(rig->ios[0], rig->file);
     for (uint32_t i = 0; i < rig->count; i++)
         io_free(rig->ios[i]);
     assert_int_equal(rig->mem.used_bytes, 0);

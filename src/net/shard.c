@@ -390,7 +390,8 @@ void shard_disconnect(struct shard *shard)
 bool shard_quiet(const struct shard *shard)
 {
     struct shard_state *state = shard->state;
-    return state->request_count == 0 && state->admitted == 0 && mailbox_empty(&state->mailbox);
+    return state->request_count == 0 && state->warm_count == 0 && state->admitted == 0 &&
+           mailbox_empty(&state->mailbox);
 }
 
 struct shard *shard_close(struct shard *shard)
@@ -399,9 +400,12 @@ struct shard *shard_close(struct shard *shard)
     struct shard_state *state = shard->state;
     struct mem *mem = shard->mem;
     shard_disconnect(shard);
+    while (state->warm_count > 0)
+        (void)io_turn(shard->io, io_now_ms(shard->io) + 10);
     (void)mailbox_open(&state->mailbox, shard);
     bury_all(shard);
     assert(state->request_count == 0);
+    assert(state->warm_count == 0);
     assert(state->admitted == 0);
     struct list *node;
     while ((node = list_pop(&state->listeners)) != NULL)
