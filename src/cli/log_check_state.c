@@ -155,6 +155,7 @@ static void replay_producer(struct replay *replay,
 static void replay_epoch(struct replay *replay, const struct batch_header *header)
 {
     if (!replay->has_epochs || header->magic < 2 || header->leader_epoch < 0) return;
+    if (batch_last_offset(header) < replay->part->start) return; /* No epoch is kept of these. */
     int32_t epoch = epochs_at(&replay->epochs, header->base_offset);
     if (epoch == header->leader_epoch || header->leader_epoch == replay->epoch_said) return;
     /* What the file lacks is found in the batches when they are recovered. */
