@@ -17,6 +17,7 @@
 #include "gen/controller_registration_response.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
+#include "gen/describe_acls_response.h"
 #include "gen/describe_quorum_response.h"
 #include "gen/elect_leaders_response.h"
 #include "gen/list_partition_reassignments_response.h"
@@ -63,6 +64,8 @@ STEP(step_register,
      cluster_register_broker,
      broker_registration_request,
      broker_registration_response)
+STEP(step_create_acls, cluster_create_acls, create_acls_request, create_acls_response)
+STEP(step_delete_acls, cluster_delete_acls, delete_acls_request, delete_acls_response)
 STEP(step_heartbeat, cluster_heartbeat, broker_heartbeat_request, broker_heartbeat_response)
 STEP(step_unregister,
      cluster_unregister_broker,
@@ -94,6 +97,14 @@ static enum step_result step_list_reassignments(struct controller *c,
     return cluster_list_reassignments(c->node->image, step, in, out);
 }
 
+static enum step_result step_describe_acls(struct controller *c,
+                                           struct step *step,
+                                           const void *in,
+                                           void *out)
+{
+    return cluster_describe_acls(c->cluster, c->node->image, step, in, out);
+}
+
 static enum step_result step_describe_quorum(struct controller *c,
                                              struct step *step,
                                              const void *in,
@@ -112,6 +123,9 @@ static enum step_result step_describe_quorum(struct controller *c,
 static const struct controller_step_row rows[] = {
     {19, 0,                   -1,                                               step_create_topics        },
     {20, 0,                   -1,                                               step_delete_topics        },
+    {29, 0,                   ERROR_OF(describe_acls_response),                 step_describe_acls        },
+    {30, 0,                   -1,                                               step_create_acls          },
+    {31, 0,                   -1,                                               step_delete_acls          },
     {33, 0,                   -1,                                               step_alter_configs        },
     {37, 0,                   -1,                                               step_create_partitions    },
     {43, AUTH_ALTER,          ERROR_OF(elect_leaders_response),                 step_elect                },

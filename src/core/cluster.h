@@ -293,6 +293,30 @@ MUST_USE enum step_result cluster_alter_client_quotas(struct cluster *cluster,
                                                       const struct alter_client_quotas_request *in,
                                                       struct alter_client_quotas_response *out);
 
+struct create_acls_request;
+struct create_acls_response;
+struct delete_acls_request;
+struct delete_acls_response;
+struct describe_acls_request;
+struct describe_acls_response;
+
+/* CreateAcls 1-3, DeleteAcls 1-3, DescribeAcls 1-3 (a read over any image). They manage ACLs only
+ * where `authorizer.class.name` is set, else answer SECURITY_DISABLED. Create and delete ask for
+ * ALTER on the cluster, describe for DESCRIBE. */
+MUST_USE enum step_result cluster_create_acls(struct cluster *cluster,
+                                              struct step *step,
+                                              const struct create_acls_request *in,
+                                              struct create_acls_response *out);
+MUST_USE enum step_result cluster_delete_acls(struct cluster *cluster,
+                                              struct step *step,
+                                              const struct delete_acls_request *in,
+                                              struct delete_acls_response *out);
+MUST_USE enum step_result cluster_describe_acls(const struct cluster *cluster,
+                                                const struct image *image,
+                                                struct step *step,
+                                                const struct describe_acls_request *in,
+                                                struct describe_acls_response *out);
+
 /* Where an effective value comes from: Kafka's source ids. */
 enum cluster_source {
     CLUSTER_SOURCE_TOPIC = 1,

@@ -93,6 +93,9 @@ static inline bool cluster_allows(const struct step *step,
            step->caller.allows(step->caller.allows_context, operation, type, name);
 }
 
+/* cluster_quota.c: 32 for an IPv4 address, 128 for an IPv6 address, 0 for any other text. */
+uint32_t cluster_address_bits(struct view text);
+
 /* Does the caller's quota allow changes of so many partitions? They are taken from it then. */
 static inline bool cluster_charge(const struct step *step, uint32_t partitions)
 {

@@ -85,6 +85,12 @@ static bool is_ipv6(struct view text)
     return gap ? groups < 8 : groups == 8;
 }
 
+uint32_t cluster_address_bits(struct view text)
+{
+    if (is_ipv4(text)) return 32;
+    return is_ipv6(text) ? 128 : 0;
+}
+
 /* ---- one entry ------------------------------------------------------------------------------- */
 
 /* "user", "client-id" or "ip": each at most once, "ip" alone. */
@@ -109,8 +115,7 @@ static bool limiting_entity(struct limiting *limiting)
         if (!part->entity_name.null && part->entity_name.size == 0)
             return limiting_fail(limiting,
                                  JOIN(arena, VIEW("the empty name is no "), part->entity_type));
-        if (ip && !part->entity_name.null && !is_ipv4(part->entity_name) &&
-            !is_ipv6(part->entity_name))
+        if (ip && !part->entity_name.null && cluster_address_bits(part->entity_name) == 0)
             return limiting_fail(limiting, JOIN(arena, VIEW("\""), part->entity_name,
                                                 VIEW("\" is not an IP address")));
     }

@@ -209,7 +209,10 @@ static inline void rig_check(struct cluster_rig *rig)
 }
 
 /* A controller that is active on a fresh log with this metadata.version. */
-static inline void rig_start(struct cluster_rig *rig, int16_t metadata_version, bool elr)
+static inline void rig_start_with(struct cluster_rig *rig,
+                                  int16_t metadata_version,
+                                  bool elr,
+                                  config_lookup *static_config)
 {
     struct image_range served[] = {
         {VIEW("group.version"),                    0, 1          },
@@ -224,6 +227,7 @@ static inline void rig_start(struct cluster_rig *rig, int16_t metadata_version, 
         .unclean_interval_ms = 300000,
         .own_broker_id = -1,
         .seed = 5,
+        .static_config = static_config,
     };
     rig_mem_init(&rig->heap);
     arena_init(&rig->arena, &rig->heap.mem, 0);
@@ -244,6 +248,11 @@ static inline void rig_start(struct cluster_rig *rig, int16_t metadata_version, 
     assert_int_equal(cluster_activate(rig->cluster, step, &bootstrap), STEP_DONE);
     rig_append(rig);
     arena_free(&arena);
+}
+
+static inline void rig_start(struct cluster_rig *rig, int16_t metadata_version, bool elr)
+{
+    rig_start_with(rig, metadata_version, elr, NULL);
 }
 
 static inline void rig_stop(struct cluster_rig *rig)
