@@ -10,6 +10,10 @@ extern const struct cli_command command_config_list;
 extern const struct cli_command command_consume;
 extern const struct cli_command command_doctor;
 extern const struct cli_command command_explain_member;
+extern const struct cli_command command_group_delete;
+extern const struct cli_command command_group_describe;
+extern const struct cli_command command_group_list;
+extern const struct cli_command command_group_reset_offsets;
 extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
 extern const struct cli_command command_produce;
@@ -45,6 +49,10 @@ const struct cli_command *const cli_commands[] = {
     &command_topic_alter,
     &command_topic_delete,
     &command_cluster_describe,
+    &command_group_list,
+    &command_group_describe,
+    &command_group_reset_offsets,
+    &command_group_delete,
     &command_explain_member,
     &command_log_check,
     &command_log_dump,
@@ -66,6 +74,7 @@ const int cli_command_count = ARRAY_SIZE(cli_commands);
 const struct cli_family cli_families[] = {
     {"config", CLI_RUN, "the settings: list all, explain one"},
     {"topic", CLI_TALK, "topics: create, list, describe, alter, delete"},
+    {"group", CLI_TALK, "groups: list, describe, reset their offsets, delete"},
     {"cluster", CLI_TALK, "the cluster: describe it"},
     {"explain", CLI_LOOK, "why is it so? ask a running node"},
     {"log", CLI_LOOK, "a log's files: dump them, check them"},

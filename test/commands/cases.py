@@ -212,4 +212,63 @@ def test_record_errors():
     assert "1 record was not written" in dohle.errors and "MESSAGE_TOO_LARGE" in dohle.errors, dohle.errors
 
 
+# ---- groups -----------------------------------------------------------------------------------
+
+def member(*topics):
+    """A consumer of librdkafka in group g-read that has what it wants."""
+    made = subprocess.Popen(["kcat", "-b", BROKER["address"], "-X", "auto.offset.reset=earliest", "-G", "g-read", *topics],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    limit = time.monotonic() + 40
+    while time.monotonic() < limit:
+        groups = {g["group"]: g for g in lines(dohle("group", "list", "--json"))}
+        if groups.get("g-read", {}).get("state") == "Stable":
+            return made
+        time.sleep(0.2)
+    made.kill()
+    raise AssertionError("no stable group")
+
+
+def test_groups():
+    dohle("topic", "create", "g-words", "--partitions", "1")
+    dohle("produce", "g-words", data=b"a\nb\nc\nd\n")
+    reader = member("g-words")
+    try:
+        said = json.loads(dohle("group", "describe", "g-read", "--json"))
+        assert (said["type"], said["state"], len(said["members"])) == ("classic", "Stable", 1), said
+        assert said["members"][0]["partitions"] == [{"topic": "g-words", "partition": 0}], said
+        assert " holds g-words-0\n" in dohle("group", "describe", "g-read")
+        dohle("group", "delete", "g-read", code=1)
+        assert "NON_EMPTY_GROUP" in dohle.errors, dohle.errors
+        dohle("group", "reset-offsets", "g-read", "--to-earliest", "--topic", "g-words", code=1)
+        assert "UNKNOWN_MEMBER_ID" in dohle.errors, dohle.errors
+    finally:
+        reader.terminate()
+        reader.wait()
+    dohle("group", "reset-offsets", "g-read", "--to-offset", "3", "--topic", "g-words", "--dry-run")
+    assert lines(dohle("group", "reset-offsets", "g-read", "--to-offset", "3", "--topic", "g-words", "--json")) == [
+        {"topic": "g-words", "partition": 0, "offset": 3, "executed": True}]
+    said = json.loads(dohle("group", "describe", "g-read", "--json"))
+    assert said["state"] == "Empty", said
+    assert said["offsets"] == [{"topic": "g-words", "partition": 0, "committed": 3, "end": 4, "lag": 1}], said
+    for way, offset in (("--to-earliest", 0), ("--to-latest", 4)):
+        dohle("group", "reset-offsets", "g-read", way)
+        assert json.loads(dohle("group", "describe", "g-read", "--json"))["offsets"][0]["committed"] == offset
+    dohle("group", "reset-offsets", "g-read", "--to-time", "99999999999999")
+    assert "  4  4  0\n" in dohle("group", "describe", "g-read")
+    assert dohle("group", "delete", "g-read") == 'deleted group "g-read"\n'
+    dohle("group", "describe", "g-read", code=1)
+    assert "there is no classic or consumer group" in dohle.errors, dohle.errors
+
+
+def test_group_errors():
+    dohle("group", "reset-offsets", "g-none", code=2)
+    dohle("group", "reset-offsets", "g-none", "--to-earliest", "--to-latest", code=2)
+    dohle("group", "reset-offsets", "g-none", "--to-latest", code=1)
+    assert "name its topics by --topic" in dohle.errors, dohle.errors
+    dohle("group", "reset-offsets", "g-none", "--to-latest", "--topic", "g-nothing", code=1)
+    assert 'there is no topic "g-nothing"' in dohle.errors, dohle.errors
+    dohle("group", "delete", "g-none", code=1)
+    assert "GROUP_ID_NOT_FOUND" in dohle.errors, dohle.errors
+
+
 ALL = [test for name, test in list(globals().items()) if name.startswith("test_")]
