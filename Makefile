@@ -7,7 +7,7 @@
 #   make install   program, library, header, completions under PREFIX (/usr/local), below DESTDIR
 #   make B=other   build into another folder
 #   make CC=clang  the other compiler
-#   make SAN=1     sanitizers in everything (use with B=)
+#   make SAN=1     sanitizers in everything (use with B=); TSAN=1: the thread sanitizer instead
 
 B      ?= build
 ifeq ($(origin CC),default)
@@ -43,6 +43,9 @@ PACKAGES = isa-l libzstd liblz4 snappy re2 zlib openssl json-c libmicrohttpd rdk
 LIBS    ?= -Wl,-Bstatic -lzstd -llz4 -lsnappy -lre2 -lstdc++ -lz -ljson-c -lcrypto -Wl,-Bdynamic -lisal -lpthread -ldl
 ifdef SAN
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDOHLE_SLOW_ASSERTS
+endif
+ifdef TSAN
+SANFLAGS = -fsanitize=thread -fno-omit-frame-pointer
 endif
 ifdef FUZZ
 SANFLAGS += -fsanitize=fuzzer-no-link

@@ -62,6 +62,8 @@ static int cluster_open(struct cluster *cluster)
     static const char *const dirs[] = {"/data"};
     struct node_options options = {
         .io = cluster->io,
+        .ios = cluster->ios,
+        .shard_count = cluster->shape.shards,
         .say = &cluster->say,
         .node_id = 1,
         .log_dirs = dirs,
@@ -87,8 +89,11 @@ bool cluster_start(struct cluster *cluster)
     assert(cluster->io == NULL);
     cluster->starts++;
     cluster->history->restarts++;
-    cluster->io = sim_node_start(cluster->machine);
-    sim_tag(cluster->io, cluster);
+    for (uint32_t i = 0; i < cluster->shape.shards; i++) {
+        cluster->ios[i] = sim_node_start(cluster->machine);
+        sim_tag(cluster->ios[i], cluster);
+    }
+    cluster->io = cluster->ios[0];
     sim_waits(cluster->world, true);
     int result = setjmp(cluster->dead) == 0 ? cluster_open(cluster) : -1;
     sim_waits(cluster->world, false);
@@ -101,9 +106,12 @@ bool cluster_start(struct cluster *cluster)
     return true;
 }
 
-void cluster_turn(struct cluster *cluster)
+void cluster_turn(struct cluster *cluster, const struct io *io)
 {
-    (void)node_turn(cluster->node, INT64_MAX);
+    uint32_t index = 0;
+    while (cluster->ios[index] != io)
+        index++;
+    (void)node_turn_shard(cluster->node, index, INT64_MAX);
 }
 
 void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice)
@@ -123,7 +131,8 @@ bool cluster_stop(struct cluster *cluster)
     if (io_mem(cluster->io)->used_bytes != 0)
         history_violation(cluster->history, "I21: %llu bytes are left after a clean stop",
                           (unsigned long long)io_mem(cluster->io)->used_bytes);
-    io_free(cluster->io);
+    for (uint32_t i = 0; i < cluster->shape.shards; i++)
+        io_free(cluster->ios[i]);
     cluster->io = NULL;
     return true;
 }

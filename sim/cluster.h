@@ -11,11 +11,13 @@
 #include "io/sim.h"
 #include "sim/history.h"
 
-#define CLUSTER_SAID_MAX 16u
+#define CLUSTER_SAID_MAX   16u
+#define CLUSTER_SHARDS_MAX 3u
 
 struct cluster_shape {
     uint32_t segment_bytes;        /* log.segment.bytes */
     uint32_t index_interval_bytes; /* log.index.interval.bytes */
+    uint32_t shards;               /* dohle.shards */
     bool page_cache;               /* dohle.ack.durability=replicated: promises less. */
 };
 
@@ -25,8 +27,9 @@ struct cluster {
     struct history *history;
     struct cluster_shape shape;
     char settings[2][16]; /* As text. */
-    struct io *io;        /* NULL: no process. */
-    struct node *node;    /* NULL: not open. */
+    struct io *io;        /* The first shard's; NULL: no process. */
+    struct io *ios[CLUSTER_SHARDS_MAX];
+    struct node *node; /* NULL: not open. */
     struct say say;
     char said[CLUSTER_SAID_MAX][256]; /* Its last lines, a ring. */
     uint32_t said_count;
@@ -45,8 +48,8 @@ void cluster_init(struct cluster *cluster, struct sim_world *world, struct histo
  * by cluster_crash(). That it cannot open is a violation. */
 bool cluster_start(struct cluster *cluster);
 
-/* One turn of the node. */
-void cluster_turn(struct cluster *cluster);
+/* One turn of the shard that has this handle. */
+void cluster_turn(struct cluster *cluster, const struct io *io);
 
 /* End the process: nothing of it runs any more, the disk is settled. */
 void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice);

@@ -213,7 +213,7 @@ static void run_step(struct run *run, int64_t until_us)
     switch (sim_step(run->world, until_us, &who)) {
     case SIM_TURN:
         if (sim_tag_of(who) == &run->cluster)
-            cluster_turn(&run->cluster);
+            cluster_turn(&run->cluster, who);
         else
             client_turn(sim_tag_of(who));
         break;
@@ -304,6 +304,10 @@ void run_seed(const struct run_options *options, struct run_result *result)
     run->seed = options->seed;
     run->trace = run->cluster.print = run->history.print = options->trace;
     run->cluster.shape.page_cache = options->page_cache;
+    run->cluster.shape.shards = options->shards != 0     ? options->shards
+                                : options->seed % 2 == 0 ? CLUSTER_SHARDS_MAX
+                                                         : 1;
+    assert(run->cluster.shape.shards <= CLUSTER_SHARDS_MAX);
     run->result = result;
     run_shape(run);
     run_phases(run);

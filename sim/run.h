@@ -39,6 +39,7 @@ const char *run_fault_name(enum run_fault fault);
 struct run_options {
     uint64_t seed;
     bool trace;      /* Print what happens, line by line. */
+    uint32_t shards; /* Of the node; 0: one for odd seeds, three for even ones. */
     bool page_cache; /* The node acknowledges before it syncs, so that violations must be found. */
 };
 

@@ -1,5 +1,5 @@
-/* seeds.c - `seeds FIRST COUNT [--trace] [--twice] [--page-cache]`: run seeds and tell what they
- * found.
+/* seeds.c - `seeds FIRST COUNT [--trace] [--twice] [--page-cache] [--shards=1|3]`: run seeds and
+ * tell what they found.
  *
  * Each seed runs in a process of its own, so that one that stops at an assertion is a violation and
  * not the end. `--twice` runs every seed twice and compares the traces. With `--page-cache` the
@@ -77,9 +77,12 @@ static void seed_run(struct totals *totals, const struct run_options *options, b
         printf("seed %llu: ok, trace %016llx\n", (unsigned long long)options->seed,
                (unsigned long long)result.trace_hash);
     else
-        printf("seed %llu: VIOLATION %s; run again with: make sim ARGS=\"%llu 1 --trace\"\n",
+        printf("seed %llu: VIOLATION %s; run again with: make sim ARGS=\"%llu 1 --trace%s\"\n",
                (unsigned long long)options->seed, result.violation,
-               (unsigned long long)options->seed);
+               (unsigned long long)options->seed,
+               options->shards == 0   ? ""
+               : options->shards == 1 ? " --shards=1"
+                                      : " --shards=3");
 }
 
 static void print_totals(const struct totals *totals, int64_t took_us)
@@ -113,12 +116,15 @@ int main(int argc, char **argv)
             options.page_cache = true;
         else if (strcmp(argv[i], "--twice") == 0)
             twice = true;
+        else if (strcmp(argv[i], "--shards=1") == 0 || strcmp(argv[i], "--shards=3") == 0)
+            options.shards = (uint32_t)(argv[i][9] - '0');
         else if (count < 2)
             numbers[count++] = strtoull(argv[i], &end, 10);
         if (*end != '\0' && end != argv[i]) count = 3;
     }
     if (count > 2) {
-        fprintf(stderr, "usage: seeds FIRST COUNT [--trace] [--twice] [--page-cache]\n");
+        fprintf(stderr,
+                "usage: seeds FIRST COUNT [--trace] [--twice] [--page-cache] [--shards=1|3]\n");
         return 2;
     }
     int64_t start_us = clock_us();

@@ -110,6 +110,8 @@ void coordinator_load_go(struct coordinator_part *part)
     struct coordinator_loading *load = &part->load;
     if (load->op.in_flight) return;
     int result = replica_open(part->replica);
+    /* An opened log wakes those who wait on it, and this went on in there. */
+    if (load->op.in_flight || part->state != PART_LOADING) return;
     if (result == LOG_OK && !part->replica->began) return; /* Not led in its log yet. */
     struct log *log = part->replica->log;
     if (result == LOG_OK && !load->began) {
