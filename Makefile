@@ -41,6 +41,15 @@ PACKAGES = isa-l libzstd liblz4 snappy re2 zlib openssl json-c libmicrohttpd rdk
 # needs (librdkafka, libpcap, libmicrohttpd) is loaded by it: docs/decisions/0006-linking.md.
 # snappy is C++ inside. Where there are no static libraries: make LIBS='-lisal -lzstd ...'.
 LIBS    ?= -Wl,-Bstatic -lzstd -llz4 -lsnappy -lre2 -lstdc++ -lz -ljson-c -lcrypto -Wl,-Bdynamic -lisal -lpthread -ldl
+# STATIC=1 (use with B=): one file that needs no library. Debian has no static isa-l, so crc_plain.c
+# stands in for it. It loads no library: no health by HTTP, no commands that need librdkafka or libpcap.
+ifdef STATIC
+CPPFLAGS += -DDOHLE_STATIC
+LIBS     = -static -lzstd -llz4 -lsnappy -lre2 -lstdc++ -lz -ljson-c -lcrypto -lpthread -ldl
+NOT_LINKED = src/record/crc.c
+else
+NOT_LINKED = src/record/crc_plain.c
+endif
 ifdef SAN
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -DDOHLE_SLOW_ASSERTS
 endif
@@ -59,7 +68,7 @@ LDFLAGS += $(SANFLAGS) -static-libgcc -Wl,-z,pack-relative-relocs -Wl,--gc-secti
 
 FOLDERS  = base wire core record text sys io log net broker console check
 SCHEMAS  = $(wildcard schema/messages/*.json)
-SOURCES  = $(filter-out %_test.c,$(foreach f,$(FOLDERS),$(wildcard src/$(f)/*.c)))
+SOURCES  = $(filter-out %_test.c $(NOT_LINKED),$(foreach f,$(FOLDERS),$(wildcard src/$(f)/*.c)))
 # The one piece of C++: a shim around RE2.
 SHIMS    = $(wildcard src/*/*.cc)
 CLI      = $(filter-out %_test.c,$(wildcard src/cli/*.c))

@@ -10,6 +10,12 @@ enum cli_exit load_library(struct cli *cli,
                            const struct load_symbol *symbols,
                            size_t count)
 {
+#ifdef DOHLE_STATIC
+    /* A shared library would bring a second libc into a program that has its own. */
+    cli_fail(cli, CLI_FAILED, "this is the static program, which cannot load %s", names[0]);
+    cli_hint(cli, "the command is in the package dohle, with %s", package);
+    return CLI_FAILED;
+#endif
     void *library = NULL;
     for (size_t i = 0; names[i] != NULL && library == NULL; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);

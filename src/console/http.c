@@ -82,6 +82,9 @@ static enum MHD_Result asked(void *context,
 
 static bool load(struct console_http *http)
 {
+#ifdef DOHLE_STATIC
+    return false; /* A shared library would bring a second libc into a program that has its own. */
+#endif
     static const char *const names[] = {"libmicrohttpd.so.12", "libmicrohttpd.so"};
     for (size_t i = 0; i < ARRAY_SIZE(names) && http->library == NULL; i++)
         http->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
