@@ -282,7 +282,8 @@ enum beat_next {
     BEAT_SHUT_DOWN_NOW /* It may stop. */
 };
 
-/* The lowest metadata offset of the brokers that are up and stay. O(brokers). */
+/* The lowest metadata offset of the brokers that are up and stay. The broker part of this process
+ * beats seldom, and follows the committed log in place: it is never behind. O(brokers). */
 static int64_t beat_lowest_active(const struct cluster *cluster)
 {
     int64_t lowest = INT64_MAX;
@@ -290,6 +291,7 @@ static int64_t beat_lowest_active(const struct cluster *cluster)
     while ((object = image_next(cluster->image, IMAGE_BROKER, object)) != NULL) {
         const struct image_node *broker = (const struct image_node *)object;
         if (cluster_liveness_of(cluster, broker) != CLUSTER_UNFENCED) continue;
+        if (broker->id == cluster->options.own_broker_id) continue;
         const struct cluster_soft *soft = cluster_soft_find(cluster, broker->id);
         lowest = MIN(lowest, soft == NULL ? -1 : soft->metadata_offset);
     }

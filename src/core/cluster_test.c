@@ -1,6 +1,7 @@
 /* cluster_test.c - the controller's brokers: narrated traces of kraft.md chapter 18, by number.
  *
  * "(error,caught up,fenced,shut down)" is a heartbeat's answer; what follows are the records. */
+#include "core/cluster_internal.h"
 #include "core/cluster_rig.h"
 
 #include "gen/allocate_producer_ids_request.h"
@@ -439,6 +440,23 @@ static void test_controlled_shutdown(void **state)
     assert_int_equal(rig_register(rig, 3, 2, NULL), KAFKA_NONE);
 }
 
+/* The broker part of the controller's own process does not beat by a timer: what it said last must
+ * not hold up another's shutdown. */
+static void test_own_broker_holds_up_nobody(void **state)
+{
+    struct cluster_rig *rig = *state;
+    rig_up(rig, 1);
+    rig_up(rig, 2);
+    TOPIC(rig, "t", 1, 2);
+    BEAT(rig, 2, 90);
+    rig->offset = 100;
+    assert_string_equal(BEAT(rig, 1, 99, .want_shut_down = true),
+                        "(0,T,F,F) BRC1 1 shutdown; PC t-0 isr=[2] leader=2");
+    assert_string_equal(BEAT(rig, 1, 101, .want_shut_down = true), "(0,T,F,F)");
+    rig->cluster->options.own_broker_id = 2;
+    assert_string_equal(BEAT(rig, 1, 101, .want_shut_down = true), "(0,T,T,T) BRC0 1 fence");
+}
+
 /* T20 below metadata.version 12: leaving the ISR raises the leader epoch. */
 static void test_shrink_bump(void **state)
 {
@@ -668,6 +686,7 @@ int main(void)
         TEST_22(test_last_broker),
         TEST_22(test_want_fence),
         TEST_22(test_controlled_shutdown),
+        TEST_22(test_own_broker_holds_up_nobody),
         cmocka_unit_test(test_shrink_bump),
         TEST_22(test_failover),
         TEST_22(test_unregister),
