@@ -62,6 +62,13 @@ void controller_auto_create(struct node *node, struct view topic, const struct r
 struct image_change;
 void controller_follow(struct node *node, const struct image_change *change);
 
+/* What the controller knows of a broker: soft state (core/cluster.h). False: never heard of. */
+struct cluster_broker_view;
+bool controller_broker(const struct node *node, int32_t id, struct cluster_broker_view *out);
+
+/* Why it became what it is, in words. */
+const char *controller_reason(const struct cluster_broker_view *view);
+
 /* The node that leads the quorum, -1: nobody. / The finalized level of kraft.version. */
 int32_t controller_leader(const struct node *node);
 int16_t controller_kraft_version(const struct node *node);

@@ -1,5 +1,5 @@
 /* controller_watch.c - one log line for each change in a broker's life, with its reason, as it is
- * committed. */
+ * committed; and the words for both. */
 #include <stdio.h>
 
 #include "broker/controller_inside.h"
@@ -12,6 +12,16 @@ static const char *const reason_words[] = {
     [CLUSTER_REASON_WANTED_FENCE] = "it asked for it",
     [CLUSTER_REASON_SHUTDOWN] = "its shutdown was granted",
 };
+
+bool controller_broker(const struct node *node, int32_t id, struct cluster_broker_view *out)
+{
+    return cluster_broker(node->controller->cluster, id, out);
+}
+
+const char *controller_reason(const struct cluster_broker_view *view)
+{
+    return reason_words[view->reason];
+}
 
 /* The session of who is fenced for silence, in words; else empty. */
 static void silence_words(const struct controller *c,

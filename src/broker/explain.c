@@ -93,7 +93,7 @@ static const char *const event_names[] = {
     [GROUP_EVENT_EMPTY] = "empty",           [GROUP_EVENT_EPOCH] = "epoch",
 };
 
-static void put_time(struct out *out, int64_t wall_ms)
+void explain_put_time(struct out *out, int64_t wall_ms)
 {
     time_t seconds = (time_t)(wall_ms / 1000);
     struct tm tm;
@@ -189,9 +189,9 @@ static void text_member(struct out *out, const struct explained *e)
     if (of->contact_wall_ms < 0)
         out_text(out, "none that this node remembers");
     else
-        put_time(out, of->contact_wall_ms);
+        explain_put_time(out, of->contact_wall_ms);
     out_format(out, "; its session of %d ms ends ", of->session_ms);
-    put_time(out, of->deadline_wall_ms);
+    explain_put_time(out, of->deadline_wall_ms);
     out_format(out, "; rebalance timeout %d ms\n", of->rebalance_ms);
 }
 
@@ -208,11 +208,11 @@ static void text_not_member(struct out *out, const struct explained *e)
         out_text(out, "  no member any more: it ");
         put_what(out, event);
         out_text(out, ", ");
-        put_time(out, event->wall_ms);
+        explain_put_time(out, event->wall_ms);
         out_char(out, '\n');
         if (event->contact_wall_ms >= 0) {
             out_text(out, "  last contact ");
-            put_time(out, event->contact_wall_ms);
+            explain_put_time(out, event->contact_wall_ms);
             out_char(out, '\n');
         }
     }
@@ -221,13 +221,13 @@ static void text_not_member(struct out *out, const struct explained *e)
 static void text_events(struct out *out, const struct explained *e)
 {
     out_text(out, "what happened, as remembered since ");
-    put_time(out, e->of.loaded_wall_ms);
+    explain_put_time(out, e->of.loaded_wall_ms);
     out_text(out, " (before, only what __consumer_offsets proves)\n");
     for (uint32_t i = 0; i < e->of.event_count; i++) {
         const struct group_event *event = group_event_at(e->groups, e->asked.group, i);
         bool own = group_event_of(event, e->asked.member);
         out_text(out, own ? "* " : "  ");
-        put_time(out, event->wall_ms);
+        explain_put_time(out, event->wall_ms);
         out_text(out, "  ");
         if (own) out_text(out, "it ");
         if (!own && event->member_size > 0) {
@@ -270,7 +270,7 @@ int explain_member_text(struct shard *shard, struct view rest, struct out *out)
 /* ---- JSON -------------------------------------------------------------------------------------
  */
 
-static void json_text(struct out *out, const char *name, struct view value)
+void explain_json_text(struct out *out, const char *name, struct view value)
 {
     out_format(out, ",\"%s\":", name);
     if (value.null)
@@ -279,7 +279,7 @@ static void json_text(struct out *out, const char *name, struct view value)
         out_quoted(out, value);
 }
 
-static void json_time(struct out *out, const char *name, int64_t wall_ms)
+void explain_json_time(struct out *out, const char *name, int64_t wall_ms)
 {
     out_format(out, ",\"%s\":", name);
     if (wall_ms < 0) {
@@ -287,32 +287,32 @@ static void json_time(struct out *out, const char *name, int64_t wall_ms)
         return;
     }
     out_char(out, '"');
-    put_time(out, wall_ms);
+    explain_put_time(out, wall_ms);
     out_char(out, '"');
 }
 
 static void json_member(struct out *out, const struct group_explained *of)
 {
     if (of->standing != GROUP_MEMBER) return;
-    json_text(out, "instanceId", of->instance);
-    json_text(out, "clientId", of->client_id);
-    json_text(out, "clientHost", of->client_host);
+    explain_json_text(out, "instanceId", of->instance);
+    explain_json_text(out, "clientId", of->client_id);
+    explain_json_text(out, "clientHost", of->client_host);
     out_format(out,
                ",\"leads\":%s,\"joining\":%s,\"syncing\":%s,\"memberEpoch\":%d,"
                "\"sessionTimeoutMs\":%d,\"rebalanceTimeoutMs\":%d",
                of->leads ? "true" : "false", of->joining ? "true" : "false",
                of->syncing ? "true" : "false", of->member_epoch, of->session_ms, of->rebalance_ms);
-    json_time(out, "lastContact", of->contact_wall_ms);
-    json_time(out, "sessionEnds", of->deadline_wall_ms);
+    explain_json_time(out, "lastContact", of->contact_wall_ms);
+    explain_json_time(out, "sessionEnds", of->deadline_wall_ms);
 }
 
 static void json_event(struct out *out, const struct group_event *event)
 {
     out_format(out, "{\"event\":\"%s\"", event_names[event->kind]);
-    json_time(out, "time", event->wall_ms);
+    explain_json_time(out, "time", event->wall_ms);
     if (event->member_size > 0)
-        json_text(out, "member", view_of(event->member, event->member_size));
-    if (removes(event)) json_time(out, "lastContact", event->contact_wall_ms);
+        explain_json_text(out, "member", view_of(event->member, event->member_size));
+    if (removes(event)) explain_json_time(out, "lastContact", event->contact_wall_ms);
     out_format(out, ",\"generation\":%d,\"number\":%d,\"what\":\"", event->generation,
                event->number);
     put_what(out, event); /* Plain words. */
@@ -326,17 +326,17 @@ int explain_member_json(struct shard *shard, struct view rest, struct out *out)
     if (status != 200 && status != 404) return status;
     out_text(out, "{\"group\":");
     out_quoted(out, e.asked.group);
-    json_text(out, "member", e.asked.member);
+    explain_json_text(out, "member", e.asked.member);
     if (status == 404) {
         out_text(out, ",\"known\":false}\n");
         return status;
     }
-    json_text(out, "type", e.of.type);
-    json_text(out, "state", e.of.state);
+    explain_json_text(out, "type", e.of.type);
+    explain_json_text(out, "state", e.of.state);
     out_format(out, ",\"generation\":%d,\"members\":%u,\"standing\":\"%s\"", e.of.generation,
                e.of.member_count, standing(&e));
     json_member(out, &e.of);
-    json_time(out, "rememberedSince", e.of.loaded_wall_ms);
+    explain_json_time(out, "rememberedSince", e.of.loaded_wall_ms);
     out_text(out, ",\"events\":[");
     for (uint32_t i = 0; i < e.of.event_count; i++) {
         if (i > 0) out_char(out, ',');

@@ -10,3 +10,14 @@
  * 400; 503: its partition is not served. */
 int explain_member_json(struct shard *shard, struct view rest, struct out *out);
 int explain_member_text(struct shard *shard, struct view rest, struct out *out);
+
+/* "ID": a broker's state, what is missing to be unfenced, its session, its last heartbeats. On the
+ * shard's thread. 200; 404: no such broker is registered; 400. */
+int explain_broker_json(struct shard *shard, struct view rest, struct out *out);
+int explain_broker_text(struct shard *shard, struct view rest, struct out *out);
+
+/* For the pages here: a time in UTC; a member of a JSON object, with the comma before it, null for
+ * the null view and for a negative time. */
+void explain_put_time(struct out *out, int64_t wall_ms);
+void explain_json_text(struct out *out, const char *name, struct view value);
+void explain_json_time(struct out *out, const char *name, int64_t wall_ms);

@@ -9,6 +9,7 @@ extern const struct cli_command command_config_explain;
 extern const struct cli_command command_config_list;
 extern const struct cli_command command_consume;
 extern const struct cli_command command_doctor;
+extern const struct cli_command command_explain_broker;
 extern const struct cli_command command_explain_member;
 extern const struct cli_command command_group_delete;
 extern const struct cli_command command_group_describe;
@@ -53,6 +54,7 @@ const struct cli_command *const cli_commands[] = {
     &command_group_describe,
     &command_group_reset_offsets,
     &command_group_delete,
+    &command_explain_broker,
     &command_explain_member,
     &command_log_check,
     &command_log_dump,

@@ -17,18 +17,20 @@ static bool append(char *path, const char *text)
     return true;
 }
 
-static int run_member(struct cli *cli)
+/* Ask for `/explain/WHAT/WORD...` with the command's words. */
+static int ask(struct cli *cli, const char *what, uint32_t words)
 {
     char path[ASK_PATH_BYTES] = "";
     struct ask_target target;
     enum cli_exit code = ask_where(cli, &target);
     if (code != CLI_OK) return (int)code;
-    (void)snprintf(path, sizeof(path), "/explain/%smember/", cli_has(cli, "json") ? "" : "text/");
-    bool fits = append(path, cli->words[0]);
-    fits = fits && strlen(path) + 2 < sizeof(path);
-    if (fits) (void)snprintf(path + strlen(path), 2, "/");
-    if (!fits || !append(path, cli->words[1]))
-        return cli_fail(cli, CLI_USAGE, "the group's and the member's id are too long");
+    (void)snprintf(path, sizeof(path), "/explain/%s%s", cli_has(cli, "json") ? "" : "text/", what);
+    for (uint32_t i = 0; i < words; i++) {
+        bool fits = strlen(path) + 2 < sizeof(path);
+        if (fits) (void)snprintf(path + strlen(path), 2, "/");
+        if (!fits || !append(path, cli->words[i]))
+            return cli_fail(cli, CLI_USAGE, "the ids are too long");
+    }
     int status = ask_get(&target, path, &cli->out);
     if (status < 0) {
         (void)cli_fail(cli, CLI_FAILED, "no node answers: %s", strerror(-status));
@@ -37,6 +39,16 @@ static int run_member(struct cli *cli)
         return CLI_FAILED;
     }
     return status == 200 ? CLI_OK : CLI_FAILED;
+}
+
+static int run_member(struct cli *cli)
+{
+    return ask(cli, "member", 2);
+}
+
+static int run_broker(struct cli *cli)
+{
+    return ask(cli, "broker", 1);
 }
 
 static const struct cli_option options[] = {
@@ -63,4 +75,23 @@ const struct cli_command command_explain_member = {
     .words_min = 2,
     .words_max = 2,
     .run = run_member,
+};
+
+extern const struct cli_command command_explain_broker;
+const struct cli_command command_explain_broker = {
+    .name = "explain broker",
+    .group = CLI_LOOK,
+    .summary = "why is a broker fenced, or not?",
+    .arguments = "ID [--json] [--data DIR | --http ADDRESS:PORT]",
+    .about =
+        "Tells what a running controller knows of a broker: its state, since when and why; what is "
+        "missing before it is unfenced or may stop; its epoch and directories, what it leads; its "
+        "last heartbeats and when its session ends. The memory of heartbeats and reasons begins "
+        "when the controller became active: of the time before, only what the metadata log proves "
+        "is told.\n\n"
+        "Exit code 1 if no such broker is registered.",
+    .options = options,
+    .words_min = 1,
+    .words_max = 1,
+    .run = run_broker,
 };

@@ -177,6 +177,8 @@ static enum cli_exit open_node(struct start *start)
 
 /* Pages that a shard writes; `dohle explain` asks for them. */
 static const struct console_page pages[] = {
+    {"/explain/broker/",      "application/json; charset=utf-8", explain_broker_json},
+    {"/explain/text/broker/", "text/plain; charset=utf-8",       explain_broker_text},
     {"/explain/member/",      "application/json; charset=utf-8", explain_member_json},
     {"/explain/text/member/", "text/plain; charset=utf-8",       explain_member_text},
 };

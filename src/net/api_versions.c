@@ -34,7 +34,8 @@ static struct api_versions_response_api_version range_of(const struct request *r
     const struct wire_api *api = wire_api(handler->api_key);
     int16_t max = handler->version_max;
     if (!request->shard->state->settings.unstable_versions) max = MIN(max, api->stable_max);
-    bool legacy = request->shard->state->settings.legacy_versions;
+    bool legacy = request->shard->state->settings.legacy_versions &&
+                  request->listener->kind == WIRE_BROKER; /* Controllers never met those clients. */
     int16_t min = legacy ? handler->version_min : handler->advertised_min;
     return (struct api_versions_response_api_version){
         .api_key = handler->api_key, .min_version = min, .max_version = max};

@@ -427,16 +427,16 @@ static const struct net_handler *handler_of(struct connection *connection, int16
     return handler;
 }
 
-static bool version_served(struct shard *shard,
-                           const struct net_handler *handler,
-                           const struct wire_api *api,
-                           int16_t version)
+static bool version_served(const struct request *request, const struct net_handler *handler)
 {
+    const struct shard *shard = request->shard;
+    const struct wire_api *api = request->api;
     int16_t max = handler->version_max;
     if (!shard->state->settings.unstable_versions) max = MIN(max, api->stable_max);
     int16_t min = handler->version_min;
-    if (!shard->state->settings.legacy_versions) min = MAX(min, api->served_min);
-    return version >= min && version <= max;
+    bool legacy = shard->state->settings.legacy_versions && request->listener->kind == WIRE_BROKER;
+    if (!legacy) min = MAX(min, api->served_min);
+    return request->version >= min && request->version <= max;
 }
 
 static void refuse(struct connection *connection, enum metric metric, const char *why)
@@ -460,7 +460,7 @@ static bool decode(struct request *request, struct reader *in, const struct net_
     request->correlation_id = header.correlation_id;
     request->client_id = header.client_id;
     request->body = view_of(in->at, (uint32_t)reader_left(in));
-    if (!version_served(request->shard, handler, request->api, request->version)) {
+    if (!version_served(request, handler)) {
         metric_add(metrics, METRIC_UNSUPPORTED_VERSION, 1);
         if (request->api->key == API_VERSIONS_KEY) return true; /* Answered as version 0. */
         connection_doom(connection, "a version that is not served");
