@@ -127,12 +127,16 @@ void handle_join_group(struct shard *shard, struct request *request)
         .client_host = client_host(request),
     };
     request->patience_ms = MAX(in->rebalance_timeout_ms, in->session_timeout_ms);
-    coordinator_step(part, &step, request);
-    if (group_join(coordinator_groups(part), &step, &join, &call->wait) == STEP_DONE) {
-        (void)!coordinator_commit(part, &step); /* A failure is in the answer. */
-        return;
+    enum step_result result = STEP_MORE;
+    while (result == STEP_MORE && error == KAFKA_NONE) {
+        coordinator_step(part, &step, request);
+        result = group_join(coordinator_groups(part), &step, &join, &call->wait);
+        if (result == STEP_E_MEMORY) break;
+        error = coordinator_commit(part, &step);
+        if (result == STEP_DONE) return; /* A failure is in the answer. */
     }
-    join_refused(call, KAFKA_COORDINATOR_NOT_AVAILABLE, in->member_id);
+    join_refused(call, error == KAFKA_NONE ? KAFKA_COORDINATOR_NOT_AVAILABLE : error,
+                 in->member_id);
     wait_end(call);
 }
 
@@ -235,7 +239,9 @@ void handle_leave_group(struct shard *shard, struct request *request)
     call->error_code = &out->error_code;
     enum kafka_error error = member_gate(request, in->group_id, &part);
     struct step step;
+    bool consumer = false;
     if (error == KAFKA_NONE) {
+        consumer = group_is_consumer(coordinator_groups(part), in->group_id);
         coordinator_step(part, &step, request);
         if (group_leave(coordinator_groups(part), &step, in, out) != STEP_DONE)
             error = KAFKA_COORDINATOR_NOT_AVAILABLE;
@@ -244,9 +250,13 @@ void handle_leave_group(struct shard *shard, struct request *request)
         simple_done(&call->hold, error);
         return;
     }
-    /* That nobody is left is logged as well as may be: the members are gone either way. */
-    (void)!coordinator_commit(part, &step);
-    coordinator_hold(part, &call->hold);
+    /* That nobody is left in a classic group is logged as well as may be: its members are gone
+     * either way. */
+    error = coordinator_commit(part, &step);
+    if (consumer && error != KAFKA_NONE)
+        simple_done(&call->hold, error);
+    else
+        coordinator_hold(part, &call->hold);
 }
 
 /* ---- ConsumerGroupHeartbeat ------------------------------------------------------------------ */

@@ -300,10 +300,11 @@ struct consumer_leaving {
     const struct consumer_member **members;
     uint32_t count;
 };
-/* Records that take members out: tombstones, the new epoch, and that the group is empty. */
-MUST_USE enum step_result consumer_group_fence(struct group *group,
-                                               struct step *step,
-                                               const struct consumer_leaving *leaving);
+/* Records that take members out: tombstones, the new epoch, and that the group is empty; or those
+ * that make the rest a classic group, if all of them are classic members. */
+MUST_USE enum step_result consumer_group_remove(struct group *group,
+                                                struct step *step,
+                                                const struct consumer_leaving *leaving);
 void consumer_group_timer(struct consumer_member *member,
                           enum group_timer_kind kind,
                           struct step *step);
@@ -312,8 +313,77 @@ void consumer_group_timer(struct consumer_member *member,
 /* Heartbeat 0-4 of a classic member: groups.md 7.5. */
 MUST_USE enum kafka_error consumer_group_classic_beat(struct group *group,
                                                       const struct group_beat *beat);
+/* JoinGroup to a consumer group; STEP_MORE: it is empty and makes way, apply and join again. */
+MUST_USE enum step_result consumer_group_classic_join(struct group *group,
+                                                      struct step *step,
+                                                      const struct group_join *in,
+                                                      struct group_wait *wait);
+/* SyncGroup: answered at once, without records. */
+void consumer_group_classic_sync(struct group *group,
+                                 const struct sync_group_request *in,
+                                 struct group_wait *wait);
+/* LeaveGroup: `out` has the members that are to leave, and gets their errors. */
+MUST_USE enum step_result consumer_group_classic_leave(struct group *group,
+                                                       struct step *step,
+                                                       struct leave_group_response *out);
 
-/* ---- consumer_group_beat.c */
+/* ---- consumer_group_convert.c */
+/* The classic group as a consumer group, in `shell`, and the records that make it one. NONE: the
+ * shell is to be freed by group_shell_free(). GROUP_ID_NOT_FOUND: it cannot become one;
+ * COORDINATOR_NOT_AVAILABLE: no memory. */
+MUST_USE enum kafka_error consumer_group_upgrade(const struct group *classic,
+                                                 struct step *step,
+                                                 struct group *shell);
+bool consumer_group_leaves(const struct consumer_leaving *leaving,
+                           const struct consumer_member *member);
+/* Is the group to become a classic one when these leave, and (`joins`) a classic one comes? */
+bool consumer_group_may_downgrade(const struct group *group,
+                                  const struct consumer_leaving *leaving,
+                                  bool joins);
+/* A static member that joins in the place of the only one that leaves. */
+struct consumer_joining {
+    struct view id;
+    const struct consumer_said *said;
+    struct group_wait *wait;
+};
+MUST_USE enum step_result consumer_group_downgrade(struct group *group,
+                                                   struct step *step,
+                                                   const struct consumer_leaving *leaving,
+                                                   const struct consumer_joining *joining);
+/* It is a classic group now: sessions run, its members are asked to join. */
+void consumer_group_downgraded(struct group *group, const struct consumer_settle *settle);
+
+/* ---- consumer_group_update.c */
+/* A member says something: what is known, what it says, and (below) what follows. */
+struct consumer_update {
+    struct groups *groups;
+    struct step *step;
+    struct view group_id;
+    struct consumer_group *state;   /* The group's, a blank, or what it is about to become. */
+    struct consumer_member *member; /* NULL: new. */
+    struct consumer_member *before; /* The static member whose place it takes. */
+    struct view id;
+    struct consumer_said was;  /* What it had said, */
+    struct consumer_said said; /* and says now. */
+    struct consumer_current now;
+    struct partition_set owned; /* What the client works on, */
+    bool owned_told;            /* if it tells. */
+    bool upgraded;              /* The group was a classic one until this step. */
+    int64_t contact_ms;
+    /* What follows. */
+    struct consumer_edit edit;
+    int32_t epoch; /* Of the group. */
+    int32_t assignment_epoch;
+    int64_t hash;
+    bool refreshed;
+    bool changed; /* What the member wants. */
+    enum consumer_reconciled reconciled;
+    struct consumer_current next;
+};
+/* Sets `was`, `now`, and `said` to what is known of the member. */
+void consumer_update_begin(struct consumer_update *u);
+/* The records, from `said` on. `reconciled` may be CONSUMER_RECONCILE_FENCED: refuse it. */
+MUST_USE enum step_result consumer_group_update(struct consumer_update *u);
 /* What follows when the step's records are in place, or if it has none. */
 void consumer_group_settle(struct groups *groups);
 

@@ -2,13 +2,6 @@
  * not heard or did not give partitions up in time (groups.md 12.11). */
 #include "core/consumer_group_internal.h"
 
-static bool is_leaving(const struct consumer_leaving *leaving, const struct consumer_member *member)
-{
-    for (uint32_t i = 0; i < leaving->count; i++)
-        if (leaving->members[i] == member) return true;
-    return false;
-}
-
 /* Expressions that nobody has any more when they are gone. */
 static bool regexes_gone(const struct group *group,
                          struct step *step,
@@ -20,7 +13,7 @@ static bool regexes_gone(const struct group *group,
         list_foreach (at, &group->consumer->member_list) {
             const struct consumer_member *member = container_of(at, struct consumer_member, link);
             if (!view_equal(member->said.regex, regex->text)) continue;
-            if (is_leaving(leaving, member))
+            if (consumer_group_leaves(leaving, member))
                 left = true;
             else
                 stays = true;
@@ -54,12 +47,14 @@ static bool group_record(const struct group *group,
     return roster.count > 0 || consumer_record_assigned(step, group->id, consumer->epoch + 1, 0);
 }
 
-enum step_result consumer_group_fence(struct group *group,
-                                      struct step *step,
-                                      const struct consumer_leaving *leaving)
+enum step_result consumer_group_remove(struct group *group,
+                                       struct step *step,
+                                       const struct consumer_leaving *leaving)
 {
     bool put = true;
     assert(leaving->count > 0);
+    if (consumer_group_may_downgrade(group, leaving, false))
+        return consumer_group_downgrade(group, step, leaving, NULL);
     for (uint32_t i = 0; put && i < leaving->count; i++)
         put = consumer_member_gone(step, group->id, leaving->members[i]->id);
     put = put && regexes_gone(group, step, leaving) && group_record(group, step, leaving);
@@ -81,7 +76,7 @@ void consumer_group_timer(struct consumer_member *member,
     bool moved = member->now.epoch != member->rebalance_epoch;
     if (kind == TIMER_CONSUMER_REBALANCE && moved) return; /* It has given up what it was to. */
     group_timer_set(group, timer, group->groups->now_ms + CONSUMER_RETRY_MS);
-    if (consumer_group_fence(group, step, &leaving) != STEP_DONE)
+    if (consumer_group_remove(group, step, &leaving) != STEP_DONE)
         step->record_count = 0; /* Nothing by halves: later. */
     else
         group_tell_consumer(member, kind == TIMER_CONSUMER_SESSION     ? GROUP_EVENT_SILENT

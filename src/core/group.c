@@ -44,6 +44,7 @@ struct groups *groups_new(struct mem *mem,
     groups->mem = mem;
     groups->options = *options;
     groups->seed = seed;
+    groups->topics_version = 1; /* Nobody has looked yet. */
     groups->now_ms = now_ms;
     groups->loaded_wall_ms = -1;
     map_init(&groups->by_id, mem, seed);
@@ -54,18 +55,24 @@ struct groups *groups_new(struct mem *mem,
     return groups;
 }
 
+void group_waits_end(struct group *group, enum kafka_error error)
+{
+    struct groups *groups = group->groups;
+    list_foreach (at, &group->member_list) {
+        struct member *member = container_of(at, struct member, link);
+        if (member->join != NULL) group_join_error(groups, member->join, error, member->id);
+        if (member->sync != NULL) group_sync_error(groups, member->sync, error);
+        group->joins -= member->join != NULL;
+        member->join = NULL;
+        member->sync = NULL;
+    }
+}
+
 void groups_unload(struct groups *groups, enum kafka_error error)
 {
     list_foreach (link, &groups->all) {
         struct group *group = container_of(link, struct group, link);
-        list_foreach (at, &group->member_list) {
-            struct member *member = container_of(at, struct member, link);
-            if (member->join != NULL) group_join_error(groups, member->join, error, member->id);
-            if (member->sync != NULL) group_sync_error(groups, member->sync, error);
-            group->joins -= member->join != NULL;
-            member->join = NULL;
-            member->sync = NULL;
-        }
+        group_waits_end(group, error);
         if (group->consumer != NULL) consumer_group_unload(group);
         group_move(group, GROUP_DEAD);
     }
@@ -115,15 +122,9 @@ static void timer_init(struct group_timer *timer, enum group_timer_kind kind)
     timer->kind = (uint8_t)kind;
 }
 
-struct group *group_new(struct groups *groups, struct view id)
+void group_shell(struct group *group, struct groups *groups, struct view id)
 {
-    uint32_t size = (uint32_t)sizeof(struct group) + id.size;
-    struct group *group = mem_get(groups->mem, size);
-    if (group == NULL) return NULL;
-    if (id.size > 0) memcpy((uint8_t *)group + sizeof(*group), id.data, id.size);
-    group->id = view_of((uint8_t *)group + sizeof(*group), id.size);
-    group->size_bytes = size;
-    group->groups = groups;
+    *group = (struct group){.groups = groups, .id = id};
     group->state = GROUP_EMPTY;
     group->previous = GROUP_DEAD;
     group->state_wall_ms = groups->wall_ms;
@@ -138,6 +139,16 @@ struct group *group_new(struct groups *groups, struct view id)
     list_init(&group->topic_list);
     timer_init(&group->join_timer, TIMER_JOIN);
     timer_init(&group->sync_timer, TIMER_SYNC);
+}
+
+struct group *group_new(struct groups *groups, struct view id)
+{
+    uint32_t size = (uint32_t)sizeof(struct group) + id.size;
+    struct group *group = mem_get(groups->mem, size);
+    if (group == NULL) return NULL;
+    if (id.size > 0) memcpy((uint8_t *)group + sizeof(*group), id.data, id.size);
+    group_shell(group, groups, view_of((uint8_t *)group + sizeof(*group), id.size));
+    group->size_bytes = size;
     group->by_id.key = group->id;
     if (!map_insert(&groups->by_id, &group->by_id)) return mem_put(groups->mem, group, size);
     list_append(&groups->all, &group->link);
@@ -164,9 +175,8 @@ static void group_clear(struct group *group)
     group_text_free(groups->mem, &group->protocol);
 }
 
-void group_free(struct group *group)
+void group_shell_free(struct group *group)
 {
-    struct groups *groups = group->groups;
     group_clear(group);
     offsets_free(group);
     group_story_free(group);
@@ -175,6 +185,12 @@ void group_free(struct group *group)
     map_free(&group->pending);
     map_free(&group->offsets);
     map_free(&group->topics);
+}
+
+void group_free(struct group *group)
+{
+    struct groups *groups = group->groups;
+    group_shell_free(group);
     map_remove(&groups->by_id, &group->by_id);
     list_remove(&group->link);
     mem_put(groups->mem, group, group->size_bytes);
@@ -252,6 +268,12 @@ void group_text_free(struct mem *mem, struct view *text)
 {
     if (!text->null && text->size > 0) mem_put(mem, (void *)(uintptr_t)text->data, text->size);
     *text = VIEW_NULL;
+}
+
+bool group_is_consumer(const struct groups *groups, struct view id)
+{
+    const struct group *group = groups_find(groups, id);
+    return group != NULL && group->consumer != NULL;
 }
 
 /* ---- heartbeat ------------------------------------------------------------------------------- */

@@ -126,6 +126,7 @@ struct group_join {
 };
 
 /* JoinGroup 0-9 (groups.md 5). The answer comes through groups_answer(), perhaps much later.
+ * STEP_MORE: an empty consumer group makes way; append, apply, and call it again.
  * STEP_E_MEMORY: nothing has changed, and `wait` is not kept. */
 MUST_USE enum step_result group_join(struct groups *groups,
                                      struct step *step,
@@ -157,7 +158,12 @@ struct group_beat {
  * O(1), no allocation. */
 MUST_USE enum kafka_error group_heartbeat(struct groups *groups, const struct group_beat *beat);
 
-/* LeaveGroup 0-5 (groups.md 8). `out` is complete at return; members are in the step's arena. */
+/* Is it a consumer group? */
+bool group_is_consumer(const struct groups *groups, struct view id);
+
+/* LeaveGroup 0-5 (groups.md 8). Of a consumer group the members leave with the records, so that a
+ * failed append is the answer to all of them. `out` is complete at return; members are in the
+ * step's arena. */
 MUST_USE enum step_result group_leave(struct groups *groups,
                                       struct step *step,
                                       const struct leave_group_request *in,

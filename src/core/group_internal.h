@@ -115,7 +115,14 @@ struct group_story {
 };
 
 /* What the last step decided beside its records, until groups_apply() or groups_failed(). */
-enum decision_kind { DECISION_NONE, DECISION_CREATED, DECISION_SYNC, DECISION_REPLACED };
+enum decision_kind {
+    DECISION_NONE,
+    DECISION_CREATED,
+    DECISION_SYNC,
+    DECISION_REPLACED,
+    DECISION_CLASSIC,  /* A Join to a consumer group: `wait` is answered, or to be parked. */
+    DECISION_DOWNGRADE /* A consumer group becomes a classic one; `wait` as above, or NULL. */
+};
 struct group_decision {
     enum decision_kind kind;
     struct group *group;
@@ -133,8 +140,11 @@ struct consumer_settle {
     struct view group;
     struct view member;
     int64_t contact_ms;
-    bool refreshed; /* The group has looked at its topics, as of this version. */
-    bool resolved;  /* Its expressions were matched, as of the same. */
+    bool refreshed;          /* The group has looked at its topics, as of this version. */
+    bool resolved;           /* Its expressions were matched, as of the same. */
+    bool upgraded;           /* It has just become a consumer group. */
+    bool downgraded;         /* It has just become a classic one: */
+    struct group_wait *wait; /* with this Join of `member` to be parked, or NULL. */
     uint64_t topics_version;
     enum consumer_timer_act rebalance;
     int64_t rebalance_ms; /* When it comes up. */
@@ -181,6 +191,12 @@ struct pending_member *group_pending(const struct group *group, struct view id);
 enum kafka_error group_validate(const struct group *group,
                                 struct view member,
                                 struct view instance);
+/* A group that nobody finds: to be built and looked at. Its members and group_clear() are as usual.
+ */
+void group_shell(struct group *group, struct groups *groups, struct view id);
+void group_shell_free(struct group *group);
+/* Every parked Join and Sync of the group is answered with `error`. */
+void group_waits_end(struct group *group, enum kafka_error error);
 void group_timer_set(struct group *group, struct group_timer *timer, int64_t at_ms);
 void group_timer_cancel(struct group *group, struct group_timer *timer);
 void group_touch(struct member *member);
@@ -239,6 +255,8 @@ void group_join_error(struct groups *groups,
                       struct group_wait *wait,
                       enum kafka_error error,
                       struct view id);
+/* The answer is complete. */
+void group_answered(struct groups *groups, struct group_wait *wait);
 void group_join_current(struct member *member, struct group_wait *wait, bool with_members);
 void group_sync_error(struct groups *groups, struct group_wait *wait, enum kafka_error error);
 void group_sync_assigned(struct member *member, struct group_wait *wait);

@@ -295,16 +295,6 @@ static enum step_result join_create(struct joining *j)
     return STEP_DONE;
 }
 
-/* An empty consumer group makes way for a classic one; others take classic members, or not. */
-static enum step_result join_consumer_group(struct joining *j)
-{
-    struct view id = j->request->member_id;
-    if (j->group->consumer->members.count > 0)
-        return join_refuse(j, KAFKA_INCONSISTENT_GROUP_PROTOCOL, VIEW_EMPTY);
-    if (id.size > 0) return join_refuse(j, KAFKA_UNKNOWN_MEMBER_ID, id);
-    return join_refuse(j, KAFKA_INCONSISTENT_GROUP_PROTOCOL, VIEW_EMPTY);
-}
-
 enum step_result group_join(struct groups *groups,
                             struct step *step,
                             const struct group_join *in,
@@ -329,7 +319,7 @@ enum step_result group_join(struct groups *groups,
     if (j.group == NULL)
         return id.size > 0 ? join_refuse(&j, KAFKA_UNKNOWN_MEMBER_ID, id) : join_create(&j);
     if (j.group->state == GROUP_DEAD) return join_refuse(&j, KAFKA_COORDINATOR_NOT_AVAILABLE, id);
-    if (j.group->consumer != NULL) return join_consumer_group(&j);
+    if (j.group->consumer != NULL) return consumer_group_classic_join(j.group, step, in, wait);
     if (!join_accepts(&j)) return join_too_many(&j);
     return id.size == 0 ? join_unknown(&j) : join_known(&j);
 }

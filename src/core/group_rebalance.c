@@ -23,7 +23,7 @@ static void join_fill_error(struct group_wait *wait, enum kafka_error error, str
     if (out->member_id.null) out->member_id = VIEW_EMPTY;
 }
 
-static void answered(struct groups *groups, struct group_wait *wait)
+void group_answered(struct groups *groups, struct group_wait *wait)
 {
     /* Already there: its answer was put together anew. */
     if (list_empty(&wait->link)) list_append(&groups->answers, &wait->link);
@@ -35,7 +35,7 @@ void group_join_error(struct groups *groups,
                       struct view id)
 {
     join_fill_error(wait, error, id);
-    answered(groups, wait);
+    group_answered(groups, wait);
 }
 
 static bool join_members(const struct group *group, struct group_wait *wait)
@@ -71,7 +71,7 @@ void group_join_current(struct member *member, struct group_wait *wait, bool wit
     if (!made || wait->arena->failed)
         group_join_error(group->groups, wait, KAFKA_COORDINATOR_NOT_AVAILABLE, member->id);
     else
-        answered(group->groups, wait);
+        group_answered(group->groups, wait);
 }
 
 void group_sync_error(struct groups *groups, struct group_wait *wait, enum kafka_error error)
@@ -80,7 +80,7 @@ void group_sync_error(struct groups *groups, struct group_wait *wait, enum kafka
     wait->sync->error_code = (int16_t)error;
     wait->sync->protocol_type = wait->sync->protocol_name = VIEW_NULL;
     wait->sync->assignment = VIEW_EMPTY;
-    answered(groups, wait);
+    group_answered(groups, wait);
 }
 
 void group_sync_assigned(struct member *member, struct group_wait *wait)
@@ -95,7 +95,7 @@ void group_sync_assigned(struct member *member, struct group_wait *wait)
     if (wait->arena->failed)
         group_sync_error(group->groups, wait, KAFKA_COORDINATOR_NOT_AVAILABLE);
     else
-        answered(group->groups, wait);
+        group_answered(group->groups, wait);
 }
 
 /* ---- prepare --------------------------------------------------------------------------------- */

@@ -279,9 +279,12 @@ static enum groups_result apply_group(struct groups *groups,
     struct group_decision *decision = &groups->decision;
     struct group *group = groups_find(groups, id);
     if (in == NULL) {
-        if (group != NULL && group->consumer == NULL) group_forget(group);
+        if (group == NULL || group->consumer != NULL) return GROUPS_OK;
+        group_waits_end(group, KAFKA_REBALANCE_IN_PROGRESS); /* It is a consumer group now. */
+        group_forget(group);
         return GROUPS_OK;
     }
+    if (decision->kind == DECISION_DOWNGRADE) return load_group(groups, id, in);
     if (decision->kind == DECISION_SYNC && decision->group == group)
         return apply_assignments(group, in) ? GROUPS_OK : GROUPS_E_MEMORY;
     return GROUPS_OK;
@@ -370,6 +373,10 @@ void groups_failed(struct groups *groups, const struct step *step, enum kafka_er
     case DECISION_CREATED: created_back(groups, &decision, error); break;
     case DECISION_SYNC: sync_back(decision.group, &none, error); break;
     case DECISION_REPLACED: replaced_back(groups, &decision, error); break;
+    case DECISION_CLASSIC:
+    case DECISION_DOWNGRADE:
+        if (decision.wait != NULL) group_join_error(groups, decision.wait, error, VIEW_EMPTY);
+        break;
     }
     assert(none.record_count == step->record_count);
 }

@@ -13,7 +13,6 @@ static enum kafka_error sync_check(const struct group *group, const struct sync_
 {
     if (in->group_id.null || in->group_id.size == 0) return KAFKA_INVALID_GROUP_ID;
     if (group == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
-    if (group->consumer != NULL) return KAFKA_UNKNOWN_MEMBER_ID;
     if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
     enum kafka_error error = group_validate(group, in->member_id, in->group_instance_id);
     if (error != KAFKA_NONE) return error;
@@ -33,6 +32,10 @@ enum step_result group_sync(struct groups *groups,
     struct group *group = groups_find(groups, in->group_id);
     groups_begin(groups, step);
     list_init(&wait->link);
+    if (group != NULL && group->consumer != NULL && group->state != GROUP_DEAD) {
+        consumer_group_classic_sync(group, in, wait);
+        return STEP_DONE;
+    }
     enum kafka_error error = sync_check(group, in);
     if (error != KAFKA_NONE) {
         group_sync_error(groups, wait, error);
@@ -121,7 +124,10 @@ enum step_result group_leave(struct groups *groups,
         out->error_code = KAFKA_COORDINATOR_NOT_AVAILABLE;
     if (out->error_code != KAFKA_NONE) return STEP_DONE;
     if (!leave_answers(step, in, out)) return STEP_E_MEMORY;
-    for (int32_t i = 0; group != NULL && i < out->members.count; i++) {
+    enum step_result result = STEP_DONE;
+    if (group != NULL && group->consumer != NULL)
+        result = consumer_group_classic_leave(group, step, out);
+    for (int32_t i = 0; group != NULL && group->consumer == NULL && i < out->members.count; i++) {
         struct leave_group_response_member_response *item = &out->members.items[i];
         item->error_code = (int16_t)leave_one(group, item->member_id, item->group_instance_id);
         left = left || item->error_code == KAFKA_NONE;
@@ -131,5 +137,5 @@ enum step_result group_leave(struct groups *groups,
         out->error_code = out->members.items[0].error_code;
         out->members.count = 0;
     }
-    return STEP_DONE;
+    return result;
 }

@@ -268,7 +268,7 @@ public class ConsumerProtocol {
             scenario("static_member_keeps_its_partitions", ConsumerProtocol::staticMember);
             scenario("subscription_pattern", ConsumerProtocol::patterns);
             scenario("group_settings", ConsumerProtocol::groupSettings);
-            if (arguments.length > 2) scenario("migration_there_and_back", ConsumerProtocol::migration);
+            scenario("migration_there_and_back", ConsumerProtocol::migration);
         }
         }
         System.exit(0);
