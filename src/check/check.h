@@ -45,6 +45,7 @@ struct check_suite {
     void (*prepare)(struct check_run *world); /* What all rows need; NULL: nothing. */
     void (*begin)(struct check_run *run);     /* What each row begins with; NULL: nothing. */
     void (*end)(struct check_run *run);       /* What each row ends with, failed or not. */
+    void (*finish)(struct check_run *world);  /* Behind all rows; NULL: nothing. */
     const struct check_table *const *tables;
     uint32_t table_count;
 };

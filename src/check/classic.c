@@ -34,6 +34,7 @@ void classic_init(struct classic *m, struct check_run *run, const char *instance
         .join_version = instance == NULL ? JOIN_WITHOUT_IDS : CLASSIC_JOIN_NEWEST,
         .protocol_type = "consumer",
         .protocols = {"range"},
+        .assignment = VIEW("assigned"),
         .metadata = VIEW("\0\0\0\0\0\0\0\0\0\0"),
     };
 }
@@ -135,7 +136,7 @@ void classic_sync_send(struct classic *m, const struct classic *const *others, u
         wire_struct_defaults(&wire_sync_group_request_sync_group_request_assignment_shape,
                              &assignments[i]);
         assignments[i].member_id = others[i]->id;
-        assignments[i].assignment = VIEW("assigned");
+        assignments[i].assignment = others[i]->assignment;
     }
     run_send(m->run, m->work, &wire_sync_group_request, version, ask);
 }

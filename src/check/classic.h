@@ -25,6 +25,7 @@ struct classic {
     const char *protocol_type;
     const char *protocols[3]; /* NULL-terminated. */
     struct view metadata;     /* Of each protocol. */
+    struct view assignment;   /* What a leader assigns it: "assigned". */
 };
 
 /* The usual session and rebalance timeout of a row, long enough to play no part. */

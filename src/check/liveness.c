@@ -1,12 +1,13 @@
 /* liveness.c - the suite `dohle check liveness`: members of groups and the coordinators that live
  * by their beats. */
+#include "check/modern.h"
 #include "check/rows.h"
 #include "check/run.h"
 
 #include "gen/heartbeat_request.h"
 
 static const struct check_table *const tables[] = {
-    &rows_coordinator, &rows_beat, &rows_timer, &rows_join, &rows_static,
+    &rows_coordinator, &rows_beat, &rows_timer, &rows_join, &rows_static, &rows_modern,
 };
 
 /* The first question makes a new server create its topic of offsets: once, before the rows ask. */
@@ -15,6 +16,7 @@ static void prepare(struct check_run *world)
     if (world->served[wire_heartbeat_request.api_key].max < 0)
         run_fail(world, "the server does not advertise Heartbeat");
     run_find_group(world);
+    modern_prepare(world);
 }
 
 const struct check_suite check_liveness = {
@@ -23,6 +25,7 @@ const struct check_suite check_liveness = {
     .version_max = 4,
     .prepare = prepare,
     .begin = run_find_group,
+    .finish = modern_finish,
     .tables = tables,
     .table_count = ARRAY_SIZE(tables),
 };

@@ -8,6 +8,7 @@ extern const struct check_table rows_beat;        /* The full matrix of Heartbea
 extern const struct check_table rows_timer;       /* What keeps a member, what ends it, when. */
 extern const struct check_table rows_join;
 extern const struct check_table rows_static;
+extern const struct check_table rows_modern; /* Consumer groups. */
 
 /* Brokers under a controller. */
 extern const struct check_table rows_broker_transitions;

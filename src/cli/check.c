@@ -64,7 +64,8 @@ const struct cli_command command_check_liveness = {
     .about =
         "Gives any Kafka-compatible server the rows of Heartbeat's rules in all versions: who is "
         "alive, who is unknown, fenced or of another generation, in every state of a group; what "
-        "keeps a member and what ends it, on time; joins, syncs, leaves, static members.\n\n"
+        "keeps a member and what ends it, on time; joins, syncs, leaves, static members; consumer "
+        "groups (KIP-848), alone and with classic members.\n\n"
         "What Apache Kafka 4.4 does with its default settings is what is expected. The rows run "
         "side by side, each in a group of its own whose name begins with dohle-check; they leave "
         "empty groups behind, which the server drops by itself.\n\n"
