@@ -110,6 +110,13 @@ static int node_logs(struct node *node)
         .node_id = node->options.node_id,
         .ack = node->options.ack_replicated ? LOG_ACK_REPLICATED : LOG_ACK_SYNC,
         .config = LOG_CONFIG_DEFAULT,
+        .disk_max_bytes = (uint64_t)broker_setting_number(node, "dohle.disk.max.bytes"),
+        .retention_interval_ms = broker_setting_number(node, "log.retention.check.interval.ms"),
+        .checkpoint_interval_ms =
+            broker_setting_number(node, "log.flush.offset.checkpoint.interval.ms"),
+        .high_watermark_interval_ms =
+            broker_setting_number(node, "replica.high.watermark.checkpoint.interval.ms"),
+        .cleaner_backoff_ms = broker_setting_number(node, "log.cleaner.backoff.ms"),
         .part = node->count > 1 ? &node->logs_part : NULL,
         .say = node_log_says,
         .context = node,

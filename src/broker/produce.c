@@ -161,6 +161,8 @@ static void produce_append(struct produce_part *part)
     }
     struct log_appended appended = {0};
     list_remove(&part->busy);
+    /* Nobody overtakes who waits: a smaller append might fit where an earlier one did not. */
+    if (result == LOG_OK && !list_empty(&node->produces_busy)) result = LOG_E_BUSY;
     if (result == LOG_OK) {
         struct log_append in = {
             .buf = request->buf,

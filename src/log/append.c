@@ -223,8 +223,8 @@ static bool append_must_roll(const struct append *append, const struct segment *
     uint32_t times_max = config->segment_index_bytes / INDEX_TIME_BYTES;
     if (append->offset_last - active->base > INT32_MAX) return true;
     if (active->size_bytes == 0) return false;
-    if ((uint64_t)active->size_bytes + append->size_bytes > MIN(config->segment_bytes, INT32_MAX))
-        return true;
+    uint32_t bytes_max = MIN(config->segment_bytes, append->log->logs->segment_max);
+    if ((uint64_t)active->size_bytes + append->size_bytes > bytes_max) return true;
     if (active->offsets.count >= offsets_max || active->times.count + 1 >= times_max) return true;
 
     int64_t segment_ms = config->segment_ms;
@@ -319,6 +319,7 @@ static void append_apply(struct append *append, struct log_write *write)
     }
     active->size_bytes += append->size_bytes;
     log->size_bytes += append->size_bytes;
+    log->logs->space_used += append->size_bytes;
     log->directory->unsynced_bytes += append->size_bytes;
     log->end = append->offset_last + 1;
     log->touched = true;
@@ -326,15 +327,17 @@ static void append_apply(struct append *append, struct log_write *write)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static int append_admit(struct log *log, uint32_t size_bytes)
+static int append_admit(struct log *log, const struct log_append *in)
 {
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
     const struct log_directory *directory = log->directory;
     if (log->logs->stopping) return LOG_E_BUSY;
     if (directory->full) return LOG_E_FULL;
+    int room = logs_space_admit(log->logs, in);
+    if (room != LOG_OK) return room;
     if (directory->unsynced_bytes > 0 &&
-        directory->unsynced_bytes + size_bytes > directory->unsynced_max)
+        directory->unsynced_bytes + in->size_bytes > directory->unsynced_max)
         return LOG_E_BUSY;
     return LOG_OK;
 }
@@ -343,7 +346,7 @@ int log_append(struct log *log, const struct log_append *in, struct log_appended
 {
     *out = (struct log_appended){.offset_first = -1, .offset_end = -1, .append_time_ms = -1};
     assert((uint64_t)in->at_bytes + in->size_bytes <= in->buf->size_bytes);
-    int result = append_admit(log, in->size_bytes);
+    int result = append_admit(log, in);
     if (result != LOG_OK) return result;
 
     struct append append = {

@@ -50,8 +50,9 @@ struct logs_options {
     uint32_t path_count;      /* 1 .. LOG_DIRS_MAX. */
     int32_t node_id;
     enum log_ack ack;
-    uint32_t open_files_max;            /* Idle files above this are closed. 0: the default. */
-    uint32_t unsynced_max_bytes;        /* Per directory. 0: LOG_UNSYNCED_MAX. */
+    uint32_t open_files_max;     /* Idle files above this are closed. 0: the default. */
+    uint32_t unsynced_max_bytes; /* Per directory. 0: LOG_UNSYNCED_MAX. */
+    uint64_t disk_max_bytes;     /* dohle.disk.max.bytes: of all segments together. 0: no bound. */
     int64_t retention_interval_ms;      /* log.retention.check.interval.ms. 0: 300000. */
     int64_t checkpoint_interval_ms;     /* log.flush.offset.checkpoint.interval.ms. 0: 60000. */
     int64_t high_watermark_interval_ms; /* replica.high.watermark.checkpoint.interval.ms. 0: 5000 */

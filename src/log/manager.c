@@ -337,6 +337,7 @@ static struct logs *logs_new(struct io *io, const struct logs_options *options)
     logs->mem = mem;
     logs->options = *options;
     open_defaults(&logs->options);
+    logs_space_open(logs);
     struct list *const lists[] = {&logs->gone,  &logs->retaining,    &logs->changing,
                                   &logs->ready, &logs->telling,      &logs->watches,
                                   &logs->files, &logs->spare_writes, &logs->indexed};
@@ -496,7 +497,7 @@ bool logs_dir_busy(const struct logs *logs, uint32_t index)
 {
     assert(index < logs->directory_count);
     const struct log_directory *directory = &logs->directories[index];
-    return directory->unsynced_bytes >= directory->unsynced_max;
+    return logs->space_wanted_bytes > 0 || directory->unsynced_bytes >= directory->unsynced_max;
 }
 
 int64_t logs_previous_broker_epoch(const struct logs *logs)

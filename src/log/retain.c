@@ -15,6 +15,7 @@ struct retain {
     struct disk_path folder;
     int64_t *bases;
     uint32_t count;
+    bool at_once; /* The files are not kept for readers by name. */
 };
 
 static const char *const retain_suffixes[] = {".log", ".index", ".timeindex", ".txnindex",
@@ -42,7 +43,8 @@ static void retain_finish(struct log_work *work, int64_t result)
     struct retain *retain = container_of(work, struct retain, work);
     struct log *log = work->log;
     struct logs *logs = log->logs;
-    int64_t at_ms = io_now_ms(logs->io) + log->config.file_delete_delay_ms;
+    int64_t delay_ms = retain->at_once ? 0 : log->config.file_delete_delay_ms;
+    int64_t at_ms = io_now_ms(logs->io) + delay_ms;
     if (result == -ENOENT && log->state == LOG_GONE) result = 0;
     if (disk_is_full(result))
         log_directory_full(log->directory); /* The next start finds them. */
@@ -54,17 +56,17 @@ static void retain_finish(struct log_work *work, int64_t result)
     mem_put(logs->mem, retain, sizeof(*retain));
 }
 
-/* The first `count` segments go. */
-static void retain_delete(struct log *log, uint32_t count)
+/* The first `count` segments go. False: no memory, the next round. */
+static bool retain_delete(struct log *log, uint32_t count, bool at_once)
 {
     struct mem *mem = log->logs->mem;
     assert(count < log->segment_count);
     struct retain *retain = mem_get(mem, sizeof(*retain));
     int64_t *bases = mem_get(mem, count * sizeof(bases[0]));
-    if (retain == NULL || bases == NULL) { /* The next round. */
+    if (retain == NULL || bases == NULL) {
         mem_put(mem, retain, sizeof(*retain));
         mem_put(mem, bases, count * sizeof(bases[0]));
-        return;
+        return false;
     }
     log_raise_start(log, log->segments[count]->base);
     for (uint32_t i = 0; i < count; i++) {
@@ -81,9 +83,11 @@ static void retain_delete(struct log *log, uint32_t count)
     retain->folder = log_folder(log);
     retain->bases = bases;
     retain->count = count;
+    retain->at_once = at_once;
     retain->work.run = retain_run;
     retain->work.finish = retain_finish;
     log_work_add(log, &retain->work);
+    return true;
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
@@ -161,6 +165,22 @@ int log_retain(struct log *log)
         if (segment->sealing) result = LOG_LATER; /* The sealing's end tells. */
         count = i;
     }
-    if (count > 0) retain_delete(log, count);
+    if (count > 0 && !retain_delete(log, count, false)) return LOG_OK; /* The next round. */
     return result;
+}
+
+/* ---- for want of space ----------------------------------------------------------------------- */
+
+bool log_first_may_go(const struct log *log)
+{
+    if (log->state != LOG_READY || log->cleaning != NULL || log->unlisted) return false;
+    if (!log->config.cleanup_delete || log->segment_count < 2) return false;
+    const struct segment *first = log->segments[0];
+    return retain_may(log, 0) && first->sealed && !first->sealing;
+}
+
+bool log_first_goes(struct log *log)
+{
+    assert(log_first_may_go(log));
+    return retain_delete(log, 1, true);
 }

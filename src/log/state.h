@@ -281,6 +281,13 @@ struct logs {
     struct clean *cleaning;    /* The compaction that runs; or NULL. */
     struct clean *clean_again; /* It met a full disk half done. */
     uint64_t cleaned;          /* Passes that ended well. */
+    uint64_t space_max;        /* Of this shard's segments (space.c); 0: no bound. */
+    uint64_t space_used;       /* As last counted, and what was appended since. */
+    uint32_t segment_max;      /* No segment grows beyond. */
+    int64_t next_space_ms;
+    int64_t space_stuck_ms;      /* Since when nothing could be deleted; 0: something could. */
+    uint32_t space_wanted_bytes; /* Of the largest append that waits for room. */
+    bool space_full;             /* Said, and not yet taken back. */
     bool stopping;
     bool watermarks_moved; /* Since replication-offset-checkpoint was written. */
     bool recovery_moved;   /* Write recovery-point-offset-checkpoint soon. */
@@ -420,6 +427,19 @@ void log_change_done(struct log *log, int result); /* Ends the log's change task
 
 /* retain.c: LOG_OK: done for now; LOG_LATER: ask again after LOG_EVENT_READY. */
 MUST_USE int log_retain(struct log *log);
+/* May the log's first segment be deleted for want of space? / Delete it; false: no memory. */
+bool log_first_may_go(const struct log *log);
+MUST_USE bool log_first_goes(struct log *log);
+
+/* space.c */
+void logs_space_open(struct logs *logs);
+int64_t logs_space_turn(struct logs *logs, int64_t now_ms);
+MUST_USE int logs_space_admit(struct logs *logs, const struct log_append *in);
+
+static inline bool logs_counts_space(const struct logs *logs)
+{
+    return logs->space_max > 0;
+}
 
 /* replica.c */
 struct log_lost { /* A partition that a checkpoint names and that has no folder. */

@@ -277,10 +277,10 @@ static bool expire_log(void *context, struct log *log)
 /* A log that only a task had opened, and that nobody has used since, is closed again. */
 static void park(struct log *log)
 {
-    bool used = !log->background || log->state != LOG_READY || log->touched || log->looking ||
-                log->holds > 0 || log->change_task != NULL || !list_empty(&log->watches) ||
-                !list_empty(&log->works) || !list_empty(&log->queries) ||
-                !list_empty(&log->writes) || !log->has_folder;
+    bool used = logs_counts_space(log->logs) || !log->background || log->state != LOG_READY ||
+                log->touched || log->looking || log->holds > 0 || log->change_task != NULL ||
+                !list_empty(&log->watches) || !list_empty(&log->works) ||
+                !list_empty(&log->queries) || !list_empty(&log->writes) || !log->has_folder;
     if (used) return;
     log->checkpoint_recovery = log->durable;
     log->checkpoint_start = checkpoint_value(log, CHECKPOINT_OF_STARTS);
@@ -335,6 +335,7 @@ void logs_tasks_start(struct logs *logs, int64_t now_ms)
     logs->next_checkpoint_ms = now_ms + options->checkpoint_interval_ms;
     logs->next_watermark_ms = now_ms + options->high_watermark_interval_ms;
     logs->next_retention_ms = now_ms + options->retention_interval_ms;
+    if (logs_counts_space(logs)) logs->next_retention_ms = now_ms; /* All are opened for it. */
     logs->next_clean_ms = now_ms + options->cleaner_backoff_ms;
     logs->next_expiry_ms = now_ms + EXPIRY_INTERVAL_MS;
 }
@@ -366,6 +367,7 @@ int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms)
         logs_each(logs, retain_one, logs);
     }
     retain_turn(logs);
+    int64_t space_ms = logs_space_turn(logs, now_ms);
     if (now_ms >= logs->next_expiry_ms) {
         int64_t wall_ms = io_wall_ms(logs->io);
         logs->next_expiry_ms = now_ms + EXPIRY_INTERVAL_MS;
@@ -374,7 +376,7 @@ int64_t logs_tasks_turn(struct logs *logs, int64_t now_ms)
     int64_t next_ms = MIN(logs->next_checkpoint_ms, logs->next_expiry_ms);
     next_ms = MIN(next_ms, logs->next_retention_ms);
     if (logs->watermarks_moved) next_ms = MIN(next_ms, logs->next_watermark_ms);
-    next_ms = MIN(next_ms, clean_ms);
+    next_ms = MIN(next_ms, MIN(clean_ms, space_ms));
     if (any_unrecovered(logs)) {
         recover_one(logs);
         next_ms = MIN(next_ms, now_ms + 100);
