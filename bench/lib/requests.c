@@ -8,6 +8,7 @@
 #include "gen/create_topics_response.h"
 #include "gen/errors.h"
 #include "gen/fetch_request.h"
+#include "gen/fetch_response.h"
 #include "gen/find_coordinator_request.h"
 #include "gen/find_coordinator_response.h"
 #include "gen/heartbeat_request.h"
@@ -32,6 +33,7 @@
 #define API_CREATE_TOPICS 19
 
 #define PRODUCE_VERSION 9
+#define FETCH_VERSION   12
 #define LATEST          (-1)
 
 /* The time of all records: fixed, so that a frame is the same bytes each time it is made. */
@@ -92,6 +94,15 @@ void produce_frame(struct sink *out, const struct produce_shape *shape)
     sink_free(&records);
 }
 
+uint32_t produce_batch_bytes(const struct produce_shape *shape, struct mem *mem)
+{
+    struct sink sink;
+    sink_init(&sink, mem, UINT32_MAX);
+    uint32_t size = produce_batch(&sink, shape).size;
+    sink_free(&sink);
+    return size;
+}
+
 int16_t produce_error(struct client *client)
 {
     const struct wire_form *head =
@@ -110,28 +121,52 @@ int16_t produce_error(struct client *client)
     return error == KAFKA_NONE ? -1 : error;
 }
 
-void fetch_frame(struct sink *out, const struct fetch_shape *shape)
-{
+/* A request with the parts that it points to. */
+struct fetch_parts {
     struct fetch_request request;
     struct fetch_request_fetch_topic topic;
     struct fetch_request_fetch_partition partition;
-    wire_defaults(&wire_fetch_request, &request);
-    wire_struct_defaults(&wire_fetch_request_fetch_topic_shape, &topic);
-    wire_struct_defaults(&wire_fetch_request_fetch_partition_shape, &partition);
-    partition.partition = shape->partition;
-    partition.fetch_offset = shape->offset;
-    partition.partition_max_bytes = shape->bytes_max;
-    topic.topic = view_of_string(shape->topic);
-    topic.partitions.items = &partition;
-    topic.partitions.count = 1;
-    request.replica_id = -1;
-    request.max_wait_ms = shape->wait_ms;
-    request.min_bytes = 1;
-    request.max_bytes = shape->bytes_max;
-    request.session_epoch = -1;
-    request.topics.items = &topic;
-    request.topics.count = 1;
-    (void)client_encode(out, API_FETCH, 12, 0, &request);
+};
+
+static void fetch_fill(struct fetch_parts *parts, const struct fetch_shape *shape)
+{
+    wire_defaults(&wire_fetch_request, &parts->request);
+    wire_struct_defaults(&wire_fetch_request_fetch_topic_shape, &parts->topic);
+    wire_struct_defaults(&wire_fetch_request_fetch_partition_shape, &parts->partition);
+    parts->partition.partition = shape->partition;
+    parts->partition.fetch_offset = shape->offset;
+    parts->partition.partition_max_bytes = shape->bytes_max;
+    parts->topic.topic = view_of_string(shape->topic);
+    parts->topic.partitions.items = &parts->partition;
+    parts->topic.partitions.count = 1;
+    parts->request.replica_id = -1;
+    parts->request.max_wait_ms = shape->wait_ms;
+    parts->request.min_bytes = 1;
+    parts->request.max_bytes = shape->bytes_max;
+    parts->request.session_epoch = -1;
+    parts->request.topics.items = &parts->topic;
+    parts->request.topics.count = 1;
+}
+
+void fetch_frame(struct sink *out, const struct fetch_shape *shape)
+{
+    struct fetch_parts parts;
+    fetch_fill(&parts, shape);
+    (void)client_encode(out, API_FETCH, FETCH_VERSION, 0, &parts.request);
+}
+
+struct view fetch_call(struct client *client, const struct fetch_shape *shape)
+{
+    struct fetch_parts parts;
+    fetch_fill(&parts, shape);
+    const struct fetch_response *found =
+        client_call(client, API_FETCH, FETCH_VERSION, &parts.request);
+    if (found->error_code != KAFKA_NONE || found->responses.count != 1)
+        client_die("Fetch: error %d", found->error_code);
+    const struct fetch_response_partition_data *partition =
+        &found->responses.items[0].partitions.items[0];
+    if (partition->error_code != KAFKA_NONE) client_die("Fetch: error %d", partition->error_code);
+    return partition->records;
 }
 
 /* Behind the offset: int32, int64, int32; tags of partition and topic, no forgotten topics, an

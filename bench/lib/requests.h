@@ -37,11 +37,17 @@ struct group_member {
 /* Produce v9. */
 void produce_frame(struct sink *out, const struct produce_shape *shape);
 
+/* Bytes of the batch in it. */
+uint32_t produce_batch_bytes(const struct produce_shape *shape, struct mem *mem);
+
 /* Is the answer of a Produce v9 frame good? -1: yes; else the error code. */
 int16_t produce_error(struct client *client);
 
 /* Fetch v12 without a session. */
 void fetch_frame(struct sink *out, const struct fetch_shape *shape);
+
+/* Fetch, and the records of the answer; they live until the next call. */
+struct view fetch_call(struct client *client, const struct fetch_shape *shape);
 
 /* Where in a frame of fetch_frame the offset lies, big-endian. */
 uint32_t fetch_offset_at(struct view frame);
