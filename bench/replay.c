@@ -1,6 +1,7 @@
 /* replay.c - load for one server, Dohle, Apache Kafka or a floor, and what it cost: one JSON line.
  *
  *   replay create HOST:PORT [options]      make the topic
+ *   replay first HOST:PORT                 wait for the server, make a topic, produce one record
  *   replay produce HOST:PORT [options]     one batch, again and again
  *   replay fetch HOST:PORT [options]       read the topic from its start, around and around
  *   replay heartbeat HOST:PORT [options]   members of classic groups that say they are alive
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench/lib/client.h"
 #include "bench/lib/drive.h"
@@ -127,7 +129,8 @@ static void join_members(struct replay *replay, struct client *client)
 {
     for (uint32_t i = 0; i < replay->members; i++) {
         struct group_member member = {.generation = 1};
-        (void)snprintf(member.group, sizeof(member.group), "bench-group-%07u", i);
+        (void)snprintf(member.group, sizeof(member.group), "bench-%08x-%07u", (unsigned)getpid(),
+                       i);
         if (replay->bare)
             (void)snprintf(member.id, sizeof(member.id), "bench-%036u", i);
         else
@@ -299,6 +302,24 @@ static int verify(struct replay *replay)
     return 0;
 }
 
+/* Until a record is acknowledged: a server that has just begun may refuse for a while. */
+static int first(struct replay *replay)
+{
+    const struct produce_shape shape = {
+        .topic = replay->topic, .records = 1, .record_bytes = 100, .acks = -1};
+    struct client client;
+    client_wait(replay->host, replay->port);
+    client_open(&client, &replay->mem, replay->host, replay->port);
+    do {
+        create_topic_try(&client, replay->topic, 1);
+        sink_reset(&client.frame);
+        produce_frame(&client.frame, &shape);
+        client_exchange_frame(&client);
+    } while (produce_error(&client) != -1);
+    client_close(&client);
+    return 0;
+}
+
 static int create(struct replay *replay)
 {
     struct client client;
@@ -383,6 +404,7 @@ int main(int argc, char **argv)
     replay.batch_bytes = produce_batch_bytes(
         &(struct produce_shape){.records = replay.records, .record_bytes = replay.record_bytes},
         &replay.mem);
+    if (strcmp(replay.mode, "first") == 0) return first(&replay);
     if (strcmp(replay.mode, "create") == 0) return create(&replay);
     if (strcmp(replay.mode, "verify") == 0) return verify(&replay);
     return load(&replay);

@@ -26,16 +26,35 @@ void client_die(const char *format, ...)
     exit(1);
 }
 
-int client_socket(const char *host, uint16_t port)
+/* A connection, or -1 and errno. */
+static int try_connect(const char *host, uint16_t port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int one = 1;
     if (inet_pton(AF_INET, host, &address.sin_addr) != 1) client_die("no IPv4 address: %s", host);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-        client_die("could not connect to %s:%u: %s", host, port, strerror(errno));
+    if (fd < 0) return -1;
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        close(fd);
+        return -1;
+    }
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     return fd;
+}
+
+int client_socket(const char *host, uint16_t port)
+{
+    int fd = try_connect(host, port);
+    if (fd < 0) client_die("could not connect to %s:%u: %s", host, port, strerror(errno));
+    return fd;
+}
+
+void client_wait(const char *host, uint16_t port)
+{
+    int fd;
+    while ((fd = try_connect(host, port)) < 0)
+        (void)usleep(200);
+    close(fd);
 }
 
 void client_open(struct client *client, struct mem *mem, const char *host, uint16_t port)

@@ -26,6 +26,9 @@ NORETURN void client_die(const char *format, ...) PRINTF(1, 2);
 /* A TCP connection to a numeric IPv4 address, with TCP_NODELAY. Ends the program on failure. */
 int client_socket(const char *host, uint16_t port);
 
+/* Return when somebody listens there. */
+void client_wait(const char *host, uint16_t port);
+
 /* Connect. `mem` is borrowed for the client's life. */
 void client_open(struct client *client, struct mem *mem, const char *host, uint16_t port);
 void client_close(struct client *client);

@@ -265,7 +265,7 @@ void join_group_call(struct client *client, struct group_member *member)
 
 /* ---- topics ---------------------------------------------------------------------------------- */
 
-void create_topic_call(struct client *client, const char *name, int32_t partitions)
+static int16_t create_topic(struct client *client, const char *name, int32_t partitions)
 {
     struct create_topics_request request;
     struct create_topics_request_creatable_topic topic;
@@ -278,8 +278,19 @@ void create_topic_call(struct client *client, const char *name, int32_t partitio
     request.topics.count = 1;
     request.timeout_ms = 120000;
     const struct create_topics_response *made = client_call(client, API_CREATE_TOPICS, 7, &request);
-    if (made->topics.count != 1 || made->topics.items[0].error_code != KAFKA_NONE)
-        client_die("CreateTopics: error %d", made->topics.items[0].error_code);
+    if (made->topics.count != 1) client_die("CreateTopics: an answer without the topic");
+    return made->topics.items[0].error_code;
+}
+
+void create_topic_call(struct client *client, const char *name, int32_t partitions)
+{
+    int16_t error = create_topic(client, name, partitions);
+    if (error != KAFKA_NONE) client_die("CreateTopics: error %d", error);
+}
+
+void create_topic_try(struct client *client, const char *name, int32_t partitions)
+{
+    (void)create_topic(client, name, partitions);
 }
 
 int64_t end_offset_call(struct client *client, const char *name, int32_t index)

@@ -55,8 +55,9 @@ uint32_t fetch_offset_at(struct view frame);
 /* Heartbeat v4. */
 void heartbeat_frame(struct sink *out, const struct group_member *member);
 
-/* CreateTopics v7 with one replica. */
+/* CreateTopics v7 with one replica; `_try` does not care for the answer's error. */
 void create_topic_call(struct client *client, const char *name, int32_t partitions);
+void create_topic_try(struct client *client, const char *name, int32_t partitions);
 
 /* JoinGroup v9 and SyncGroup v5: makes the only member of its group, or one of many that join
  * without waiting for a leader's assignment to matter. member->group is given. */

@@ -36,11 +36,15 @@ class Node:
         self.process = None
         self.log = open(os.path.join(tempfile.gettempdir(), f"dohle-test-{os.getpid()}-{self.port}.log"), "w+b")
 
-    def start(self, seconds=20):
+    def launch(self):
+        """Start the process; do not wait until it serves."""
         command = [DOHLE, "start", "--data", self.directory, *self.options]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL)
+
+    def start(self, seconds=20):
+        self.launch()
         limit = time.monotonic() + seconds
         line = self.process.stdout.readline()
         if not line or time.monotonic() > limit:

@@ -68,7 +68,8 @@ class Tools:
 class Kafka:
     """A combined broker and controller on free ports; `data` may be a directory that exists."""
 
-    def __init__(self, data=None, port=None, controller_port=None, settings=None):
+    def __init__(self, data=None, port=None, controller_port=None, settings=None, options=None):
+        self.options = options or (f"-Xmx{self.heap}", "-XX:+UseSerialGC")
         self.mine = data is None
         self.directory = data or tempfile.mkdtemp(prefix="kafka-test-")
         self.port = port or free_port()
@@ -96,9 +97,13 @@ class Kafka:
         uuid = java("kafka.tools.StorageTool", "random-uuid").strip().splitlines()[-1]
         java("kafka.tools.StorageTool", "format", "-t", uuid, "-c", self.config.name, "--standalone")
 
-    def start(self, seconds=90):
-        self.process = subprocess.Popen(["java", f"-Xmx{self.heap}", "-XX:+UseSerialGC", "-cp", f"{LIBS}/*", "kafka.Kafka", self.config.name],
+    def launch(self):
+        """Start the process; do not wait until it serves."""
+        self.process = subprocess.Popen(["java", *self.options, "-cp", f"{LIBS}/*", "kafka.Kafka", self.config.name],
                                         stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+
+    def start(self, seconds=90):
+        self.launch()
         limit = time.monotonic() + seconds
         while time.monotonic() < limit and self.process.poll() is None:
             done = subprocess.run(["kcat", "-b", self.address, "-L", "-m", "2"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

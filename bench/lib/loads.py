@@ -1,0 +1,188 @@
+"""The workloads. Each takes a running server and a scale and yields (metric, value, unit); less is better.
+
+What was acknowledged is read back, record by record: a figure without that is void. Where there is a floor, the same load runs
+against it in the same round.
+"""
+import json
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from servers import Floor
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REPLAY = ROOT / "build/bench/replay"
+
+
+@dataclass
+class Scale:
+    seconds: float
+    warmup: float
+    idle: float
+    members: int
+    partitions: int
+    preload: int  # Batches of 16 KiB.
+    kcat: int     # Records by librdkafka.
+
+
+QUICK = Scale(seconds=2, warmup=0.7, idle=3, members=500, partitions=500, preload=6000, kcat=300_000)
+FULL = Scale(seconds=30, warmup=30, idle=60, members=10_000, partitions=10_000, preload=60_000, kcat=5_000_000)
+
+
+class Void(Exception):
+    """The server lost something, or refused something: its figure is none."""
+
+
+def words_of(options):
+    return [word for name, value in options.items()
+            for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)])]
+
+
+def replay(mode, server, **options):
+    if server.floor and mode not in ("first", "create", "verify"):
+        options["bare"] = True
+    done = subprocess.run([str(REPLAY), mode, server.address, *words_of(options), "--server-pid", str(server.pid)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=900)
+    if done.returncode != 0:
+        raise Void(f"{mode}: {done.stderr.strip() or done.stdout.strip()}")
+    return json.loads(done.stdout) if done.stdout else {}
+
+
+def load(mode, server, scale, **options):
+    return replay(mode, server, seconds=scale.seconds, warmup=scale.warmup, **options)
+
+
+def produce(server, scale, topic, partitions=1, records=1, **options):
+    """Produce, and read all of it back."""
+    if not server.floor:
+        replay("create", server, topic=topic, partitions=partitions)
+    shape = {"topic": topic, "partitions": partitions, "records": records}
+    said = load("produce", server, scale, **shape, **options)
+    if not server.floor:
+        found = replay("verify", server, topic=topic, partitions=partitions)["records"]
+        if found != said["all"] * records:
+            raise Void(f"{said['all'] * records} records were acknowledged, {found} are there")
+    return said
+
+
+def each_us(said):
+    return said["server_cpu_s"] * 1e6 / said["requests"]
+
+
+def resident_kib(server, what="VmRSS"):
+    text = Path(f"/proc/{server.pid}/status").read_text()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith(what + ":")))
+
+
+def cpu_s(server):
+    return time.clock_gettime(~server.pid << 3 | 2)  # The process's own clock.
+
+
+def start(server, scale):
+    """From exec until a record is acknowledged; a server that drops the connection while it starts is asked again."""
+    while time.monotonic() - server.begun < 120:
+        try:
+            replay("first", server, topic="first")
+            break
+        except Void:
+            continue
+    seconds = time.monotonic() - server.begun
+    if replay("verify", server, topic="first")["records"] < 1:
+        raise Void("the first record is not there")
+    yield "exec to first acknowledged record", seconds * 1e3, "ms"
+
+
+def idle(server, scale):
+    before = cpu_s(server)
+    time.sleep(scale.idle)
+    yield "CPU when idle", (cpu_s(server) - before) * 60e3 / scale.idle, "ms per minute"
+    yield "resident when idle", resident_kib(server) / 1024, "MiB"
+
+
+def heartbeat(server, scale):
+    beats = {"members": scale.members, "connections": 64}
+    yield "heartbeat, 64 connections, one at a time", each_us(load("heartbeat", server, scale, **beats)), "CPU us each"
+    yield "heartbeat, 64 connections, 16 at a time", each_us(load("heartbeat", server, scale, depth=16, **beats)), "CPU us each"
+
+
+def small(server, scale):
+    said = produce(server, scale, "small", connections=64)
+    yield "produce 1 x 100 B, 64 connections", each_us(said), "CPU us each"
+    yield "the same, until acknowledged, p99", said["p99_us"], "us"
+    yield "produce 1 x 100 B, 1 connection, 5 at a time", each_us(produce(server, scale, "small5", depth=5)), "CPU us each"
+
+
+def latency(server, scale):
+    said = produce(server, scale, "latency", size=1000, rate=1000, follow=True)
+    yield "1,000 records a second, acknowledged, p50", said["p50_us"], "us"
+    yield "1,000 records a second, acknowledged, p99", said["p99_us"], "us"
+    yield "1,000 records a second, delivered, p50", said["delivered_p50_us"], "us"
+    yield "1,000 records a second, delivered, p99", said["delivered_p99_us"], "us"
+    yield "1,000 records a second", each_us(said), "CPU us each"
+
+
+def batches(server, scale):
+    said = produce(server, scale, "batches", partitions=2, records=150, connections=2, depth=5)
+    yield "produce 150 x 100 B", said["server_cpu_s"] * 1e6 / (said["requests"] * 150), "CPU s per million records"
+    said = produce(server, scale, "large", partitions=2, records=950, size=1024, connections=2, depth=2)
+    yield "produce 950 x 1 KiB", said["server_cpu_s"] * 1e9 / (said["requests"] * 950 * 1024), "CPU s per GB"
+
+
+def fetch(server, scale):
+    shape = {"topic": "fetch", "records": 150, "requests": scale.preload}
+    if not server.floor:
+        replay("create", server, topic="fetch")
+        replay("produce", server, seconds=600, warmup=0, depth=5, **shape)
+    for size, name in ((1 << 20, "1 MiB"), (1 << 16, "64 KiB")):
+        if server.floor and size != server.bytes:
+            continue
+        said = load("fetch", server, scale, connections=4, max_bytes=size, **shape)
+        yield f"fetch by {name}", said["server_cpu_s"] * 1e9 / said["answer_bytes"], "CPU s per GB"
+
+
+def partitions(server, scale):
+    before = resident_kib(server)
+    said = replay("create", server, topic="many", partitions=scale.partitions)
+    yield "create a partition", said["seconds"] * 1e6 / scale.partitions, "us each"
+    yield "resident per partition", (resident_kib(server) - before) * 1024 / scale.partitions, "bytes"
+
+
+def kcat(server, *arguments, **more):
+    done = subprocess.run(["kcat", "-b", server.address, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900, **more)
+    if done.returncode != 0:
+        raise Void("kcat: " + done.stderr.decode()[-300:])
+    return done.stdout
+
+
+def librdkafka(server, scale):
+    """A real client, at both ends: kcat."""
+    line = ("0123456789abcdef" * 7)[:99] + "\n"
+    replay("create", server, topic="kcat")
+    before = cpu_s(server)
+    kcat(server, "-P", "-t", "kcat", "-X", "acks=all", "-X", "linger.ms=5", input=(line * scale.kcat).encode())
+    yield "librdkafka produces 100 B", (cpu_s(server) - before) * 1e6 / scale.kcat, "CPU s per million records"
+    before = cpu_s(server)
+    found = len(kcat(server, "-C", "-t", "kcat", "-o", "beginning", "-e", "-q").splitlines())
+    yield "librdkafka consumes 100 B", (cpu_s(server) - before) * 1e6 / scale.kcat, "CPU s per million records"
+    if found != scale.kcat:
+        raise Void(f"{scale.kcat} records were acknowledged, {found} are there")
+
+
+class FetchFloor(Floor):
+    def __init__(self, path, size):
+        super().__init__("fetch", path, size)
+        self.bytes = size
+
+
+# What is left alone comes first: a server that has been loaded is not idle again.
+LOADS = {"start": start, "idle": idle, "partitions": partitions, "heartbeat": heartbeat, "small": small, "latency": latency,
+         "produce": batches, "librdkafka": librdkafka, "fetch": fetch}
+
+
+def floors(name, place):
+    """The floors of a workload; the last word is whom they are the limit of: "" for all, else servers whose name has it."""
+    path = Path(place, "floor.dat")
+    return {"heartbeat": [(Floor("echo"), "")], "small": [(Floor("produce", path), ""), (Floor("commit", path), "sync")],
+            "latency": [(Floor("relay"), "")], "produce": [(Floor("produce", path), "")],
+            "fetch": [(FetchFloor(path, 1 << 20), ""), (FetchFloor(path, 1 << 16), "")]}.get(name, [])

@@ -1,0 +1,87 @@
+"""The servers of a round: Dohle in its two ways, Apache Kafka in two, and the floors."""
+import subprocess
+import time
+from pathlib import Path
+
+import kafka
+from dohle import Node
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FLOORS = ROOT / "build/bench/floor"
+# Groups begin at once and have one partition to write to; nothing is thrown away while it is read.
+COMMON = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1", "log.retention.ms": "-1",
+          "message.max.bytes": "2097152", "group.max.session.timeout.ms": "1800000"}
+JAVA = ("-Xms1G", "-Xmx1G", "-server", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
+        "-XX:+ExplicitGCInvokesConcurrent")
+
+
+class Server:
+    """`with Server() as s`: launched, not waited for; s.address, s.pid, s.begun."""
+    floor = False
+
+    def __exit__(self, *unused):
+        self.close()
+
+
+class Dohle(Server):
+    name = "dohle sync"
+    durability = "sync"
+
+    def __enter__(self):
+        self.node = Node({**COMMON, "dohle.ack.durability": self.durability})
+        self.address, self.close = self.node.address, self.node.__exit__
+        self.begun = time.monotonic()
+        self.node.launch()
+        self.pid = self.node.process.pid
+        return self
+
+
+class DohleReplicated(Dohle):
+    name = "dohle replicated"
+    durability = "replicated"
+
+
+class Kafka(Server):
+    name = "kafka default"
+    settings = {}
+    options = (*JAVA, "-XX:+UseG1GC")
+
+    def __enter__(self):
+        self.server = kafka.Kafka(settings={**COMMON, **self.settings}, options=self.options)
+        self.address, self.close = self.server.address, self.server.close
+        self.server.format()
+        self.begun = time.monotonic()
+        self.server.launch()
+        self.pid = self.server.process.pid
+        return self
+
+
+class KafkaTuned(Kafka):
+    name = "kafka tuned"
+    settings = {"num.network.threads": "1", "num.io.threads": "2"}
+    options = (*JAVA[:3], "-XX:+UseParallelGC")
+
+
+class KafkaFlush(Kafka):
+    """What `dohle sync` promises: on disk before the answer."""
+    name = "kafka flush"
+    settings = {"log.flush.interval.messages": "1"}
+
+
+class Floor(Server):
+    floor = True
+    name = "limit"
+
+    def __init__(self, program, *arguments):
+        self.command = [FLOORS / program, *arguments]
+
+    def __enter__(self):
+        self.process = subprocess.Popen([str(word) for word in self.command], stdout=subprocess.PIPE, text=True)
+        self.address = "127.0.0.1:" + self.process.stdout.readline().split()[-1]
+        self.pid = self.process.pid
+        return self
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
