@@ -26,7 +26,7 @@ class Scale:
     kcat: int     # Records by librdkafka.
 
 
-QUICK = Scale(seconds=2, warmup=0.7, idle=3, members=500, partitions=500, preload=6000, kcat=300_000)
+QUICK = Scale(seconds=1.5, warmup=0.5, idle=3, members=300, partitions=500, preload=3000, kcat=200_000)
 FULL = Scale(seconds=30, warmup=30, idle=60, members=10_000, partitions=10_000, preload=60_000, kcat=5_000_000)
 
 
