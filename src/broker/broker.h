@@ -60,6 +60,7 @@ struct node {
     struct list producer_id_waits;
     struct list fetches_due;   /* Parked fetches to look at before the turn ends. */
     struct list produces_busy; /* Parts of Produce requests whose log directory is at its cap. */
+    struct list recovered;     /* Replicas whose recovery the control part is to be told. */
     struct list creating;      /* Topics being created on behalf of Metadata requests. */
     bool producer_ids_asked;
     uint32_t config_changes; /* Of settings at run time, counted from 1. */
@@ -179,6 +180,11 @@ void handle_describe_client_quotas(struct shard *shard, struct request *request)
 void handle_describe_user_scram_credentials(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller_steps.c */
 void handle_envelope(struct shard *shard, struct request *request);
+
+/* If the image has the replica as recovering and led by us: its log is as it will be, the control
+ * part is told so at the turn's end. */
+void recovered_note(struct replica *replica);
+void recovered_turn(struct node *node);
 
 /* Appends that the logs were too busy for are tried again. Called at the turn's end. */
 void produce_turn_end(struct node *node);

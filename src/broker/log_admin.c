@@ -333,9 +333,10 @@ static void dir_describe(struct node *node,
     out->error_code = info.error == 0 ? KAFKA_NONE : KAFKA_KAFKA_STORAGE_ERROR;
     out->log_dir = view_of_string(info.path);
     out->is_cordoned = info.cordoned;
-    int64_t left = io_disk_free_bytes(node->io, info.path);
-    out->usable_bytes = left >= 0 ? left : -1;
-    out->total_bytes = -1;
+    struct io_space space;
+    if (io_disk_space(node->io, info.path, &space) != 0) return; /* Unknown: -1, as Kafka says. */
+    out->total_bytes = (int64_t)space.total_bytes;
+    out->usable_bytes = (int64_t)space.free_bytes;
 }
 
 void handle_describe_log_dirs(struct shard *shard, struct request *request)

@@ -248,6 +248,7 @@ static void node_turn_end(struct shard *shard)
     if (node->controller != NULL) next = controller_turn(node);
     if (node->lifecycle != NULL) lifecycle_image_moved(node);
     if (node->coordinator != NULL) coordinator_turn(node);
+    recovered_turn(node);
     fetch_turn_end(node);
     if (!node_logs_busy(node) && !list_empty(&node->produces_busy)) produce_turn_end(node);
     shard_hold(shard, node_logs_busy(node));
@@ -257,6 +258,7 @@ static void node_turn_end(struct shard *shard)
      * once. */
     bool moved = node->controller != NULL && controller_log_moved_since(node);
     if (!list_empty(&node->produces_busy) && !node_logs_busy(node)) moved = true;
+    if (!list_empty(&node->recovered) && node->broker_epoch >= 0) moved = true;
     if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;
 }
 
@@ -423,6 +425,7 @@ static struct node *node_new(const struct node_options *options, struct node *fi
     list_init(&node->fetches_due);
     list_init(&node->produces_busy);
     list_init(&node->creating);
+    list_init(&node->recovered);
     list_init(&node->image_watch.link);
     replicas_init(node);
     node->image = image_new(node->mem, io_random(io, IO_RANDOM_HASH));

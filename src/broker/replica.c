@@ -89,6 +89,7 @@ static void replica_free(struct replica *replica)
     assert(list_empty(&replica->waits));
     map_remove(&node->replicas.by_id, &replica->by_id);
     list_remove(&replica->link);
+    list_remove(&replica->recovered);
     if (replica->log != NULL) log_watch_remove(&replica->watch);
     partition_free(replica->state);
     mem_put(node->mem, replica, sizeof(*replica));
@@ -143,6 +144,7 @@ static struct replica *replica_make(struct node *node,
     replica->key = replica_key_of(topic->id, partition);
     replica->by_id.key = view_of(replica->key.bytes, sizeof(replica->key.bytes));
     list_init(&replica->waits);
+    list_init(&replica->recovered);
     list_init(&replica->watch.link);
     replica->state = partition_new(node->mem, &options);
     if (replica->state == NULL || !map_insert(&node->replicas.by_id, &replica->by_id)) {
@@ -185,12 +187,14 @@ static void replica_lead(struct replica *replica)
                 log_epoch_begin(replica->log, partition_leader_epoch(replica->state)) == LOG_OK;
         replica_moved(replica, 0);
     }
+    if (replica->began) recovered_note(replica);
 }
 
 int replica_open(struct replica *replica)
 {
     if (replica->log == NULL) return replica->log_error;
     int result = log_open(replica->log);
+    replica->opened = replica->opened || result == LOG_OK;
     if (result == LOG_OK && !replica->began) replica_lead(replica);
     return result;
 }
@@ -211,11 +215,16 @@ void replicas_follow(struct node *node, const struct image_change *change)
     if (replica == NULL) {
         /* A partition that the log has just created (leader epoch 0) may be without files. */
         bool is_new = now->leader_epoch == 0 && node->broker_epoch >= 0;
-        if (replica_make(node, change->topic, change->partition, is_new) == NULL)
+        replica = replica_make(node, change->topic, change->partition, is_new);
+        if (replica == NULL) {
             say(node->say, SAY_ERROR, "log", "no memory for a replica");
-        return;
+            return;
+        }
     }
-    if (replica->began) replica_lead(replica);
+    if (replica->opened) /* Maybe before we led: it is taken now. */
+        replica_lead(replica);
+    else if (replica->log != NULL && !log_has_files(replica->log))
+        recovered_note(replica); /* There is nothing to recover. */
 }
 
 int16_t replica_leader(struct node *node,

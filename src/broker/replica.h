@@ -37,6 +37,8 @@ struct replica {
     struct log_watch watch;
     struct list waits;
     struct list link;         /* In the order of their making. */
+    struct list recovered;    /* In node->recovered: the control part is to be told. */
+    bool opened;              /* The log has been open. */
     bool began;               /* The log knows the leader epoch. */
     int32_t min_insync;       /* min.insync.replicas, looked up when the node's */
     uint32_t min_insync_seen; /* config_changes was this. */

@@ -37,7 +37,7 @@ struct io_backend {
     int (*unlink)(struct io *io, const char *path);
     int (*mkdir)(struct io *io, const char *path);
     int (*rmdir)(struct io *io, const char *path);
-    int64_t (*free_bytes)(struct io *io, const char *path);
+    int (*space)(struct io *io, const char *path, struct io_space *out);
     int (*list)(struct io *io, const char *path, bool (*each)(void *, const char *), void *context);
     int (*lock)(struct io *io, const char *path, struct io_file **out);
 

@@ -252,9 +252,9 @@ int io_disk_rmdir(struct io *io, const char *path)
     return (int)counted(io, io->backend->rmdir(io, path));
 }
 
-int64_t io_disk_free_bytes(struct io *io, const char *path)
+int io_disk_space(struct io *io, const char *path, struct io_space *out)
 {
-    return counted(io, io->backend->free_bytes(io, path));
+    return (int)counted(io, io->backend->space(io, path, out));
 }
 
 int io_disk_list(struct io *io,

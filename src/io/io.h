@@ -179,7 +179,12 @@ int io_disk_rename(struct io *io, const char *from, const char *to);
 int io_disk_unlink(struct io *io, const char *path);
 int io_disk_mkdir(struct io *io, const char *path); /* -EEXIST if there. */
 int io_disk_rmdir(struct io *io, const char *path);
-int64_t io_disk_free_bytes(struct io *io, const char *path);
+/* Of the filesystem that `path` lies on. 0 or -errno. */
+struct io_space {
+    uint64_t total_bytes;
+    uint64_t free_bytes; /* For who is not root. */
+};
+int io_disk_space(struct io *io, const char *path, struct io_space *out);
 
 /* Names in a directory, sorted, without "." and "..": calls `each` for every one until it returns
  * false. */

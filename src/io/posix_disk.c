@@ -293,12 +293,13 @@ int posix_rmdir(struct io *io, const char *path)
     return rmdir(path) != 0 ? -errno : 0;
 }
 
-int64_t posix_free_bytes(struct io *io, const char *path)
+int posix_space(struct io *io, const char *path, struct io_space *out)
 {
     (void)io;
     struct statvfs s;
     if (statvfs(path, &s) != 0) return -errno;
-    return (int64_t)s.f_bavail * (int64_t)s.f_frsize;
+    *out = (struct io_space){(uint64_t)s.f_blocks * s.f_frsize, (uint64_t)s.f_bavail * s.f_frsize};
+    return 0;
 }
 
 int posix_list(struct io *io, const char *path, bool (*each)(void *, const char *), void *context)

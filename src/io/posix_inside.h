@@ -114,7 +114,7 @@ int posix_rename(struct io *io, const char *from, const char *to);
 int posix_unlink(struct io *io, const char *path);
 int posix_mkdir(struct io *io, const char *path);
 int posix_rmdir(struct io *io, const char *path);
-int64_t posix_free_bytes(struct io *io, const char *path);
+int posix_space(struct io *io, const char *path, struct io_space *out);
 int posix_list(struct io *io, const char *path, bool (*each)(void *, const char *), void *context);
 int posix_lock(struct io *io, const char *path, struct io_file **out);
 /* 0 or -errno; `*done` bytes of it are written either way. */

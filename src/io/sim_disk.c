@@ -348,16 +348,17 @@ int sim_mkdir(struct io *io, const char *path)
     return (int)sim_visit_end(&visit, visit.error);
 }
 
-int64_t sim_free_bytes(struct io *io, const char *path)
+int sim_space(struct io *io, const char *path, struct io_space *out)
 {
     struct sim_visit visit = sim_visit(sim_shard_of(io), SIM_CALL_STAT, path);
     struct place place;
     if (visit.error == 0) visit.error = find(disk_of(&visit), path, &place);
     if (visit.error == 0 && place.inode == NULL) visit.error = -ENOENT;
     const struct sim_disk *disk = disk_of(&visit);
-    int64_t left =
-        disk->space_bytes > disk->used_bytes ? (int64_t)(disk->space_bytes - disk->used_bytes) : 0;
-    return sim_visit_end(&visit, visit.error != 0 ? visit.error : left);
+    out->total_bytes = disk->space_bytes;
+    out->free_bytes =
+        disk->space_bytes > disk->used_bytes ? disk->space_bytes - disk->used_bytes : 0;
+    return (int)sim_visit_end(&visit, visit.error);
 }
 
 /* Over a copy: `each` may change the directory. */

@@ -304,7 +304,7 @@ int sim_rename(struct io *io, const char *from, const char *to);
 int sim_unlink(struct io *io, const char *path);
 int sim_mkdir(struct io *io, const char *path);
 int sim_rmdir(struct io *io, const char *path);
-int64_t sim_free_bytes(struct io *io, const char *path);
+int sim_space(struct io *io, const char *path, struct io_space *out);
 int sim_list(struct io *io, const char *path, bool (*each)(void *, const char *), void *context);
 int sim_lock(struct io *io, const char *path, struct io_file **out);
 struct sim_inode *sim_disk_file(struct sim_disk *disk, const char *path); /* Or NULL. */

@@ -215,6 +215,11 @@ uint32_t log_directory(const struct log *log)
     return log->directory->index;
 }
 
+bool log_has_files(const struct log *log)
+{
+    return log->has_folder;
+}
+
 uint64_t log_size_bytes(const struct log *log)
 {
     return log->size_bytes;
