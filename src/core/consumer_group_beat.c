@@ -68,9 +68,7 @@ static struct view request_fault(const struct beating *b)
     if (!fault.null) return fault;
     if (in->member_epoch == CONSUMER_EPOCH_LEAVE_STATIC && in->instance_id.null)
         return VIEW("InstanceId can't be null.");
-    if (in->member_epoch < CONSUMER_EPOCH_LEAVE_STATIC)
-        return JOIN(b->u.step->arena, VIEW("MemberEpoch is invalid: "),
-                    join_number(b->u.step->arena, in->member_epoch));
+    if (in->member_epoch < CONSUMER_EPOCH_LEAVE_STATIC) return VIEW("MemberEpoch is invalid.");
     return VIEW_NULL;
 }
 
@@ -143,12 +141,13 @@ static enum kafka_error epoch_check(const struct beating *b, const struct consum
 
 static struct view epoch_text(const struct beating *b)
 {
-    if (b->request->member_epoch > b->u.member->now.epoch)
-        return VIEW(
-            "The consumer group member has a greater member epoch than the one known by "
-            "the group coordinator. The member must abandon all its partitions and rejoin.");
-    return VIEW("The consumer group member has a smaller member epoch than the one known by the "
-                "group coordinator. The member must abandon all its partitions and rejoin.");
+    struct arena *arena = b->u.step->arena;
+    int32_t asked = b->request->member_epoch, known = b->u.member->now.epoch;
+    return JOIN(arena, VIEW("The consumer group member has a "),
+                asked > known ? VIEW("greater") : VIEW("smaller"), VIEW(" member epoch ("),
+                join_number(arena, asked), VIEW(") than the one known by the group coordinator ("),
+                join_number(arena, known),
+                VIEW("). The member must abandon all its partitions and rejoin."));
 }
 
 static enum kafka_error member_dynamic(struct beating *b)
@@ -329,16 +328,22 @@ static enum step_result answer(struct beating *b)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+static struct view group_text(const struct beating *b)
+{
+    struct arena *arena = b->u.step->arena;
+    const struct group *group = groups_find(b->u.groups, b->request->group_id);
+    if (group != NULL)
+        return group_missing_text(arena, b->request->group_id, group, VIEW("consumer"));
+    return JOIN(arena, b->request->member_epoch < 0 ? VIEW("Group ") : VIEW("Consumer group "),
+                b->request->group_id, VIEW(" not found."));
+}
+
 static enum step_result join_or_beat(struct beating *b)
 {
     struct arena *arena = b->u.step->arena;
     enum kafka_error error = group_look_up(b);
     if (error == KAFKA_COORDINATOR_NOT_AVAILABLE) return STEP_E_MEMORY;
-    if (error != KAFKA_NONE)
-        return refuse(b, error,
-                      group_missing_text(arena, b->request->group_id,
-                                         groups_find(b->u.groups, b->request->group_id),
-                                         VIEW("consumer")));
+    if (error != KAFKA_NONE) return refuse(b, error, group_text(b));
     if (is_full(b))
         return refuse(b, KAFKA_GROUP_MAX_SIZE_REACHED,
                       JOIN(arena, VIEW("The consumer group has reached its maximum capacity of "),
@@ -352,6 +357,17 @@ static enum step_result join_or_beat(struct beating *b)
     if (!said_take(b)) return STEP_E_MEMORY;
     enum step_result result = consumer_group_update(&b->u);
     return result == STEP_DONE ? answer(b) : result;
+}
+
+static struct view assignors_text(const struct beating *b)
+{
+    struct arena *arena = b->u.step->arena;
+    struct view rest = config_list(b->u.groups->consumer_options.assignors), name;
+    struct view all = VIEW_EMPTY;
+    while (config_list_next(&rest, &name))
+        all = JOIN(arena, all, all.size == 0 ? VIEW_EMPTY : VIEW(", "), name);
+    return JOIN(arena, VIEW("ServerAssignor "), b->request->server_assignor,
+                VIEW(" is not supported. Supported assignors: "), all, VIEW("."));
 }
 
 static bool assignor_served(const struct beating *b)
@@ -379,11 +395,7 @@ enum step_result consumer_group_heartbeat(struct groups *groups,
     groups_begin(groups, step);
     struct view fault = request_fault(&b);
     if (!fault.null) return refuse(&b, KAFKA_INVALID_REQUEST, fault);
-    if (!assignor_served(&b))
-        return refuse(&b, KAFKA_UNSUPPORTED_ASSIGNOR,
-                      JOIN(step->arena, VIEW("ServerAssignor "), in->request->server_assignor,
-                           VIEW(" is not supported. Supported assignors: "),
-                           groups->consumer_options.assignors, VIEW(".")));
+    if (!assignor_served(&b)) return refuse(&b, KAFKA_UNSUPPORTED_ASSIGNOR, assignors_text(&b));
     if (b.u.id.size == 0) b.u.id = group_member_id_make(step, VIEW_NULL);
     if (b.u.id.null || !owned_read(&b)) return STEP_E_MEMORY;
     enum step_result result = join_or_beat(&b);

@@ -2,24 +2,31 @@
  * not heard or did not give partitions up in time (groups.md 12.11). */
 #include "core/consumer_group_internal.h"
 
-/* Expressions that nobody has any more when they are gone. */
+/* Has anybody the expression who stays, or who is before `at` among those that leave? */
+static bool regex_has_other(const struct group *group,
+                            const struct consumer_leaving *leaving,
+                            uint32_t at)
+{
+    struct view regex = leaving->members[at]->said.regex;
+    for (uint32_t i = 0; i < at; i++)
+        if (view_equal(leaving->members[i]->said.regex, regex)) return true;
+    list_foreach (link, &group->consumer->member_list) {
+        const struct consumer_member *member = container_of(link, struct consumer_member, link);
+        if (!view_equal(member->said.regex, regex)) continue;
+        if (!consumer_group_leaves(leaving, member)) return true;
+    }
+    return false;
+}
+
+/* Expressions that nobody has any more when they are gone, matched yet or not. */
 static bool regexes_gone(const struct group *group,
                          struct step *step,
                          const struct consumer_leaving *leaving)
 {
-    list_foreach (link, &group->consumer->regex_list) {
-        const struct consumer_regex *regex = container_of(link, struct consumer_regex, link);
-        bool left = false, stays = false;
-        list_foreach (at, &group->consumer->member_list) {
-            const struct consumer_member *member = container_of(at, struct consumer_member, link);
-            if (!view_equal(member->said.regex, regex->text)) continue;
-            if (consumer_group_leaves(leaving, member))
-                left = true;
-            else
-                stays = true;
-        }
-        if (left && !stays && !consumer_gone(step, CONSUMER_KEY_REGEX, group->id, regex->text))
-            return false;
+    for (uint32_t i = 0; i < leaving->count; i++) {
+        struct view regex = leaving->members[i]->said.regex;
+        if (regex.null || regex.size == 0 || regex_has_other(group, leaving, i)) continue;
+        if (!consumer_gone(step, CONSUMER_KEY_REGEX, group->id, regex)) return false;
     }
     return true;
 }

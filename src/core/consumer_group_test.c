@@ -39,12 +39,12 @@ static void refusals(void **state)
     struct crig *rig = *state;
     crig_topic(rig, "foo", 6);
     assert_trace(crig_beat(rig, "m1", (struct crig_beat){.epoch = 1}), "error 69 |");
-    assert_true(view_is(rig->out.error_message, "Group g not found."));
+    assert_true(view_is(rig->out.error_message, "Consumer group g not found."));
     crig_join(rig, "m1", "foo");
     assert_trace(crig_beat(rig, "x", (struct crig_beat){.epoch = 1}), "error 25 |");
     assert_trace(crig_beat(rig, "m1", (struct crig_beat){.epoch = 3}), "error 110 |");
     assert_trace(crig_beat(rig, "m1", (struct crig_beat){.epoch = -3}), "error 42 |");
-    assert_true(view_is(rig->out.error_message, "MemberEpoch is invalid: -3"));
+    assert_true(view_is(rig->out.error_message, "MemberEpoch is invalid."));
     assert_trace(crig_beat(rig, "m1", (struct crig_beat){.epoch = -2}), "error 42 |");
     struct crig_beat join = {.names = "foo", .owned = "", .rebalance = 12000}, bad;
     bad = join;
@@ -80,7 +80,7 @@ static void refusals(void **state)
     assert_trace(crig_beat(rig, "m2", join), "2 {} | 5 m2; 8 m2 2<0 STABLE");
     join.old = true; /* Version 0 may leave the id to the server. */
     crig_beat(rig, "", join);
-    assert_int_equal(rig->out.member_id.size, 36);
+    assert_int_equal(rig->out.member_id.size, 22);
 }
 
 /* The first epochs of a group that has lived: raised by members that come and go. */

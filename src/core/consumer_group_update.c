@@ -33,7 +33,7 @@ void consumer_update_begin(struct consumer_update *u)
         .rack = VIEW_NULL,
         .client_id = VIEW_EMPTY,
         .client_host = VIEW_EMPTY,
-        .regex = VIEW_NULL,
+        .regex = VIEW_EMPTY, /* As Kafka writes one that has none. */
         .assignor = VIEW_NULL,
         .rebalance_ms = -1,
     };
@@ -80,8 +80,8 @@ static bool regex_changes(struct consumer_update *u, bool *bump)
     if (view_equal(u->was.regex, u->said.regex)) return true;
     *bump = *bump || (regex_is(u->was.regex) && !regex_is(u->said.regex)) ||
             (regex_is(u->said.regex) && consumer_group_regex(u->state, u->said.regex) != NULL);
-    bool known = regex_is(u->was.regex) && consumer_group_regex(u->state, u->was.regex) != NULL;
-    if (!known || consumer_group_regex_users(u->state, u->was.regex, former(u)) > 0) return true;
+    if (!regex_is(u->was.regex)) return true;
+    if (consumer_group_regex_users(u->state, u->was.regex, former(u)) > 0) return true;
     return consumer_gone(u->step, CONSUMER_KEY_REGEX, u->group_id, u->was.regex);
 }
 

@@ -230,7 +230,7 @@ void group_remove(struct group *group, struct member *member, enum group_event_k
 MUST_USE bool member_use_protocols(struct member *member, struct member_protocols *protocols);
 void member_park_join(struct member *member, struct group_wait *wait);
 void member_sync_came(struct member *member);
-/* "prefix-uuid"; of a null prefix, the UUID alone. Null: no memory. */
+/* "prefix-uuid"; of a null prefix, a UUID in the short form. Null: no memory. */
 struct view group_member_id_make(struct step *step, struct view prefix);
 void group_pending_drop(struct group *group, struct pending_member *pending);
 bool group_supports(const struct group *group, const struct join_group_request *in);

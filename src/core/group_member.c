@@ -270,26 +270,44 @@ void member_sync_came(struct member *member)
     if (--group->syncs_pending == 0) group_timer_cancel(group, &group->sync_timer);
 }
 
-#define UUID_TEXT_BYTES 36u
+#define UUID_TEXT_BYTES  36u
+#define UUID_SHORT_BYTES 22u
 
-struct view group_member_id_make(struct step *step, struct view prefix)
+/* "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as Java's UUIDs are written. */
+static void uuid_long(uint8_t *at, struct uuid id)
 {
     static const char digits[] = "0123456789abcdef";
-    struct uuid id = step_uuid(step);
-    uint32_t size = (prefix.null ? 0 : prefix.size + 1) + UUID_TEXT_BYTES;
-    uint8_t *text = step_get(step, size);
-    if (text == NULL) return VIEW_NULL;
-    uint8_t *at = text;
-    if (!prefix.null) {
-        if (prefix.size > 0) memcpy(at, prefix.data, prefix.size);
-        at += prefix.size;
-        *at++ = '-';
-    }
     for (uint32_t i = 0; i < sizeof(id.bytes); i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10) *at++ = '-';
         *at++ = (uint8_t)digits[id.bytes[i] >> 4];
         *at++ = (uint8_t)digits[id.bytes[i] & 15];
     }
+}
+
+/* URL-safe base64 without padding, as Kafka's own are. */
+static void uuid_short(uint8_t *at, struct uuid id)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for (uint32_t i = 0; i < UUID_SHORT_BYTES; i++) {
+        uint32_t bit = 6 * i, byte = bit / 8;
+        uint32_t pair = (uint32_t)id.bytes[byte] << 8 | (byte < 15 ? id.bytes[byte + 1] : 0);
+        at[i] = (uint8_t)digits[pair >> (10 - bit % 8) & 63];
+    }
+}
+
+struct view group_member_id_make(struct step *step, struct view prefix)
+{
+    struct uuid id = step_uuid(step);
+    uint32_t size = prefix.null ? UUID_SHORT_BYTES : prefix.size + 1 + UUID_TEXT_BYTES;
+    uint8_t *text = step_get(step, size);
+    if (text == NULL) return VIEW_NULL;
+    if (prefix.null) {
+        uuid_short(text, id);
+        return view_of(text, size);
+    }
+    if (prefix.size > 0) memcpy(text, prefix.data, prefix.size);
+    text[prefix.size] = '-';
+    uuid_long(text + prefix.size + 1, id);
     return view_of(text, size);
 }
 
