@@ -26,9 +26,9 @@ static bool parse_age(const char *text, int64_t wall_ms, int64_t *out)
         {'d', 86400000}
     };
     char *end = NULL;
+    if (text[0] != '-') return false;
     long long number = strtoll(text + 1, &end, 10);
-    if (text[0] != '-' || end == text + 1 || *end == '\0' || end[1] != '\0' || number < 0 ||
-        number > 1000000)
+    if (end == text + 1 || *end == '\0' || end[1] != '\0' || number < 0 || number > 1000000)
         return false;
     for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
         if (units[i].unit != *end) continue;
