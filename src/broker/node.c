@@ -85,6 +85,13 @@ static int node_directories(struct node *node)
     return 0;
 }
 
+/* What a part that would take `usual` bytes in all gets of dohle.memory.max; 0: the usual. */
+static uint32_t node_memory_share(const struct node *node, uint32_t usual)
+{
+    uint64_t most = (uint64_t)broker_setting_number(node, "dohle.memory.max") / 8;
+    return most == 0 || most >= usual ? 0 : (uint32_t)(most / node->count);
+}
+
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 static void node_log_says(void *context, const char *text)
@@ -110,6 +117,8 @@ static int node_logs(struct node *node)
         .node_id = node->options.node_id,
         .ack = node->options.ack_replicated ? LOG_ACK_REPLICATED : LOG_ACK_SYNC,
         .config = LOG_CONFIG_DEFAULT,
+        .unsynced_max_bytes = node_memory_share(node, LOG_UNSYNCED_MAX),
+        .cleaner_map_bytes = node_memory_share(node, LOG_CLEANER_MAP_BYTES),
         .disk_max_bytes = (uint64_t)broker_setting_number(node, "dohle.disk.max.bytes"),
         .retention_interval_ms = broker_setting_number(node, "log.retention.check.interval.ms"),
         .checkpoint_interval_ms =
@@ -266,7 +275,18 @@ static void node_turn_end(struct shard *shard)
 static uint64_t node_receive_budget(const struct node *node)
 {
     int64_t bytes = broker_setting_number(node, "queued.max.request.bytes");
-    return (bytes > 0 ? (uint64_t)bytes : NET_RECEIVE_BUDGET_BYTES) / node->count;
+    uint64_t budget = bytes > 0 ? (uint64_t)bytes : NET_RECEIVE_BUDGET_BYTES;
+    uint64_t most = (uint64_t)broker_setting_number(node, "dohle.memory.max") / 4;
+    if (most > 0) budget = MIN(budget, most);
+    return budget / node->count;
+}
+
+/* No request may be more than half of the receive budget of a bounded memory. */
+static uint32_t node_request_max(const struct node *node)
+{
+    int64_t bytes = broker_setting_number(node, "socket.request.max.bytes");
+    int64_t most = broker_setting_number(node, "dohle.memory.max") / 8;
+    return (uint32_t)(most > 0 ? MIN(bytes, most) : bytes);
 }
 
 static int node_shard(struct node *node)
@@ -281,8 +301,7 @@ static int node_shard(struct node *node)
         .handler_count = broker_handler_count,
         .settings =
             {
-                       .request_max_bytes =
-                    (uint32_t)broker_setting_number(node,     "socket.request.max.bytes"),
+                       .request_max_bytes = node_request_max(node),
                        .connections_max = (uint32_t)broker_setting_number(node, "max.connections"),
                        .connections_per_ip =
                     (uint32_t)broker_setting_number(node,                                       "max.connections.per.ip"),
@@ -299,7 +318,7 @@ static int node_shard(struct node *node)
                        .turn_end = node_turn_end,
                        .api_versions = node_api_versions,
                        .charge = quotas_charge,
-                       .admit = quotas_admit},
+                       .admit = quotas_admit                                                                          },
     };
     int result = shard_open(&options, &node->shard);
     node->shards[node->index] = node->shard;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -335,9 +336,24 @@ static enum cli_exit serve(struct start *start)
     return CLI_OK;
 }
 
+/* What the program takes beside the node's memory: itself, its libraries, its threads' stacks. */
+#define START_OWN_BYTES (24 * 1024 * 1024)
+
+/* dohle.memory.max: the node's memory ends below it, and malloc gives back what is free. */
+static void limit_memory(struct start *start)
+{
+    int64_t most = settings_number(&start->settings, "dohle.memory.max");
+    memory_init(&start->mem, 0);
+    if (most == 0) return;
+    memory_init(&start->mem, (uint64_t)MAX(most - START_OWN_BYTES, START_OWN_BYTES));
+    (void)mallopt(M_ARENA_MAX, 1);
+    (void)mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+    (void)mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+}
+
 static enum cli_exit run_node(struct start *start)
 {
-    memory_init(&start->mem, 0);
+    limit_memory(start);
     start->shard_count = (uint32_t)settings_number(&start->settings, "dohle.shards");
     enum cli_exit code = start_tap_begin(start->cli, &start->tap);
     for (uint32_t i = 0; i < start->shard_count && code == CLI_OK; i++) {

@@ -248,7 +248,8 @@ void connection_resumed(struct connection *connection)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* May it be read now? The budget stops new frames; of those begun, one goes on, so that there is
- * always one that ends. */
+ * always one that ends. Beside that frame, a quarter more is for who has nothing here yet: large
+ * frames of slow clients do not shut out the small ones of others. */
 static bool may_read(struct connection *connection)
 {
     struct shard_state *state = connection->shard->state;
@@ -257,6 +258,7 @@ static bool may_read(struct connection *connection)
         return false;
     }
     uint64_t limit = state->settings.receive_budget_bytes;
+    if (connection->in == NULL && limit > 0) limit += limit / 4 + state->settings.request_max_bytes;
     if (limit == 0 || state->budget_used_bytes < limit) return true;
     if (state->favoured == NULL && connection->in != NULL) state->favoured = connection;
     if (state->favoured == connection) return true;
