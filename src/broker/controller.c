@@ -400,7 +400,7 @@ static enum step_result controller_format_features(const struct node *node, stru
     uint32_t count = ARRAY_SIZE(served_features);
     const struct image_range *served = served_features;
     if (node->options.controller_only) served = cluster_features(&count);
-    return cluster_format(step, 0, served, count);
+    return cluster_format(step, node->options.metadata_version, served, count);
 }
 
 int controller_format(struct node *node, const char *dir, struct uuid directory)

@@ -36,7 +36,8 @@ struct node_options {
     int32_t node_id;
     const char *const *log_dirs; /* Absolute paths. */
     uint32_t log_dir_count;
-    const char *cluster_id; /* To format with; NULL: a random one. */
+    const char *cluster_id;   /* To format with; NULL: a random one. */
+    int16_t metadata_version; /* To format with; 0: the newest. */
     struct node_listener listeners[NODE_LISTENERS_MAX];
     uint32_t listener_count;
     bool controller_only;        /* process.roles=controller: there is no broker part. */

@@ -19,6 +19,7 @@
 #include "broker/explain.h"
 #include "broker/stats.h"
 #include "console/console.h"
+#include "core/feature.h"
 #include "io/posix.h"
 #include "log/log_dir.h"
 #include "sys/memory.h"
@@ -144,9 +145,23 @@ static int32_t choose_node_id(const struct start *start)
     return 1;
 }
 
+/* --release-version as a level, 0 without; -1: said what is wrong. */
+static int16_t choose_metadata_version(const struct start *start)
+{
+    const char *release = cli_value(start->cli, "release-version");
+    if (release == NULL) return 0;
+    int16_t level = feature_metadata_level(view_of_string(release));
+    if (level > 0) return level;
+    (void)cli_fail(start->cli, CLI_USAGE, "--release-version %s is no release from 3.3 to 4.4",
+                   release);
+    return -1;
+}
+
 static enum cli_exit open_node(struct start *start)
 {
     struct settings *settings = &start->settings;
+    int16_t metadata_version = choose_metadata_version(start);
+    if (metadata_version < 0) return CLI_USAGE;
     struct node_options options = {
         .io = start->ios[0],
         .ios = start->ios,
@@ -156,6 +171,7 @@ static enum cli_exit open_node(struct start *start)
         .log_dirs = settings->log_dirs,
         .log_dir_count = settings->log_dir_count,
         .cluster_id = cli_value(start->cli, "cluster-id"),
+        .metadata_version = metadata_version,
         .listener_count = settings->listener_count,
         .controller_only = settings->controller_only,
         .loopback = settings->loopback,
@@ -403,21 +419,23 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-    {"config",     'c', "FILE",            NULL,                    "server.properties, with Kafka's names; none is needed"  },
-    {"data",       'd', "DIR",             NULL,
-     "data directory, instead of log.dirs; formatted if it is empty (without both: dohle-data)"                              },
-    {"set",        's', "NAME=VALUE",      NULL,                    "one setting, stronger than the file; may be repeated"   },
-    {"cluster-id", 0,   "ID",              NULL,                    "cluster id to format with (a new one is made otherwise)"},
-    {"log",        0,   "FORMAT",          "text|json",             "form of the log lines on standard error"                },
-    {"log-level",  0,   "LEVEL",           "debug|info|warn|error", "the least that is said"                                 },
-    {"test",       't', NULL,              NULL,
+    {"config",          'c', "FILE",            NULL,                    "server.properties, with Kafka's names; none is needed"  },
+    {"data",            'd', "DIR",             NULL,
+     "data directory, instead of log.dirs; formatted if it is empty (without both: dohle-data)"                                   },
+    {"set",             's', "NAME=VALUE",      NULL,                    "one setting, stronger than the file; may be repeated"   },
+    {"cluster-id",      0,   "ID",              NULL,                    "cluster id to format with (a new one is made otherwise)"},
+    {"release-version", 0,   "RELEASE",         NULL,
+     "metadata.version to format with, for brokers of that release: 4.2 or 4.2-IV1 (the newest otherwise)"                        },
+    {"log",             0,   "FORMAT",          "text|json",             "form of the log lines on standard error"                },
+    {"log-level",       0,   "LEVEL",           "debug|info|warn|error", "the least that is said"                                 },
+    {"test",            't', NULL,              NULL,
      "for test suites: a private directory that is removed at exit, a free port of 127.0.0.1, the "
-     "ready line as JSON; ends with standard input or the parent"                                                            },
-    {"topic",      0,   "NAME:PARTITIONS", NULL,                    "with --test: create this topic; may be repeated"        },
-    {"ready-line", 0,   "TEXT",            NULL,                    "print this line too when it serves; may be repeated"    },
-    {"tap",        0,   "FILE",            NULL,
-     "write all that clients and server say into a capture (pcapng), for `wire decode --pcap`, tshark and Wireshark"         },
-    {NULL,         0,   NULL,              NULL,                    NULL                                                     },
+     "ready line as JSON; ends with standard input or the parent"                                                                 },
+    {"topic",           0,   "NAME:PARTITIONS", NULL,                    "with --test: create this topic; may be repeated"        },
+    {"ready-line",      0,   "TEXT",            NULL,                    "print this line too when it serves; may be repeated"    },
+    {"tap",             0,   "FILE",            NULL,
+     "write all that clients and server say into a capture (pcapng), for `wire decode --pcap`, tshark and Wireshark"              },
+    {NULL,              0,   NULL,              NULL,                    NULL                                                     },
 };
 
 extern const struct cli_command command_start;

@@ -49,7 +49,8 @@ struct cluster_options {
     int64_t imbalance_interval_ms; /* leader.imbalance.check.interval.seconds; 0: no balancing */
     int64_t unclean_interval_ms;   /* unclean.leader.election.interval.ms */
     /* The node whose broker part lives in this process, -1 if none: it holds no session, because
-     * the lock on its directory proves that its previous run is dead (architecture.md 5). */
+     * the lock on its directory proves that its previous run is dead (architecture.md 5). It takes
+     * new replicas only while no other broker is registered. */
     int32_t own_broker_id;
     const int32_t *static_voters; /* Of controller.quorum.voters; empty with a dynamic quorum. */
     uint32_t static_voter_count;

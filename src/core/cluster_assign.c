@@ -7,9 +7,13 @@
 
 #include "gen/partition_record.h"
 
-/* All of its directories are cordoned: it takes no new replicas. */
-static bool assign_cordoned(const struct image_node *broker)
+/* It takes no new replicas: all of its directories are cordoned; or it is the own broker part,
+ * which does not replicate, beside others (also where metadata.version knows no cordons yet). */
+static bool assign_cordoned(const struct cluster *cluster, const struct image_node *broker)
 {
+    if (broker->id == cluster->options.own_broker_id &&
+        image_count(cluster->image, IMAGE_BROKER) > 1)
+        return true;
     if (!broker->cordoned_known || broker->directory_count == 0) return false;
     for (uint32_t i = 0; i < broker->directory_count; i++) {
         bool cordoned = false;
@@ -33,7 +37,7 @@ struct view cluster_assign_replicas_fault(const struct cluster *cluster,
         if (image_ids_have((struct image_ids){replicas.items, i}, id))
             return JOIN(arena, VIEW("broker "), name, VIEW(" is named twice for one partition"));
         if (broker == NULL) return JOIN(arena, VIEW("no broker "), name, VIEW(" is registered"));
-        if (assign_cordoned(broker))
+        if (assign_cordoned(cluster, broker))
             return JOIN(arena, VIEW("all log directories of broker "), name, VIEW(" are cordoned"));
     }
     return VIEW_NULL;
@@ -79,7 +83,7 @@ static struct placement_broker *assign_usable(const struct cluster *cluster,
     for (uint32_t i = 0; i < count; i++) {
         const struct image_node *broker = (const struct image_node *)sorted[i];
         if (cluster_liveness_of(cluster, broker) == CLUSTER_SHUTTING_DOWN) continue;
-        if (assign_cordoned(broker)) continue;
+        if (assign_cordoned(cluster, broker)) continue;
         brokers[(*usable)++] = (struct placement_broker){broker->id, broker->rack, broker->fenced};
     }
     return brokers;

@@ -92,3 +92,14 @@ const char *feature_metadata_name(int16_t metadata_version)
         return NULL;
     return feature_names[metadata_version - FEATURE_METADATA_MIN];
 }
+
+int16_t feature_metadata_level(struct view name)
+{
+    for (uint32_t i = ARRAY_SIZE(feature_names); i > 0; i--) {
+        struct view level = view_of_string(feature_names[i - 1]), release = level;
+        release.size = 3; /* "4.2" */
+        if (view_equal(name, level) || view_equal(name, release))
+            return (int16_t)(FEATURE_METADATA_MIN + i - 1);
+    }
+    return 0;
+}

@@ -57,3 +57,6 @@ int16_t feature_partition_version(int16_t metadata_version);
 
 /* The name of a metadata.version ("4.4-IV2"), or NULL. */
 const char *feature_metadata_name(int16_t metadata_version);
+
+/* The level of a name ("4.2-IV1"), or the highest of a release ("4.2"); 0: there is none. */
+int16_t feature_metadata_level(struct view name);

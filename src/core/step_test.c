@@ -216,6 +216,11 @@ static void test_features(void **state)
     assert_string_equal(feature_metadata_name(7), "3.3-IV3");
     assert_string_equal(feature_metadata_name(25), "4.0-IV3");
     assert_null(feature_metadata_name(34));
+    assert_int_equal(feature_metadata_level(VIEW("4.2")), 29);
+    assert_int_equal(feature_metadata_level(VIEW("4.2-IV0")), 28);
+    assert_int_equal(feature_metadata_level(VIEW("3.3")), 7);
+    assert_int_equal(feature_metadata_level(VIEW("4.9")), 0);
+    assert_int_equal(feature_metadata_level(VIEW("4")), 0);
     assert_int_equal(feature_register_broker_version(29), 3);
     assert_int_equal(feature_register_broker_version(30), 4);
     assert_int_equal(feature_partition_version(16), 0);

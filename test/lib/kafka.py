@@ -14,21 +14,28 @@ LIBS = ROOT / "build/kafka-libs"
 POM = ROOT / "test/interop/pom.xml"
 
 
-def available():
-    """None if Java and the jars are here (the jars are fetched), else why not."""
+def libs_of(version):
+    """Where the jars of a release other than the reference's are."""
+    return ROOT / f"build/kafka-libs-{version}"
+
+
+def available(version=None):
+    """None if Java and the jars (of the reference, or of another release) are here, fetched if need be; else why not."""
+    libs = LIBS if version is None else libs_of(version)
     need = subprocess.run([str(ROOT / "test/toolchains/need"), "java"], stdout=subprocess.PIPE, text=True)
     if need.returncode != 0:
         return need.stdout.strip() or "no Java"
-    if (LIBS / "complete").exists():
+    if (libs / "complete").exists():
         return None
-    LIBS.mkdir(parents=True, exist_ok=True)
-    shutil.copy(POM, LIBS / "pom.xml")
-    done = subprocess.run(["mvn", "-q", "-B", "-f", str(LIBS / "pom.xml"), "dependency:copy-dependencies",
-                           "-DincludeScope=runtime", f"-DoutputDirectory={LIBS}"], stdout=subprocess.PIPE,
+    libs.mkdir(parents=True, exist_ok=True)
+    shutil.copy(POM, libs / "pom.xml")
+    release = [] if version is None else [f"-Dkafka={version}"]
+    done = subprocess.run(["mvn", "-q", "-B", "-f", str(libs / "pom.xml"), "dependency:copy-dependencies", *release,
+                           "-DincludeScope=runtime", f"-DoutputDirectory={libs}"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         return "Maven could not fetch Apache Kafka's jars: " + done.stdout.strip()[-300:]
-    (LIBS / "complete").touch()
+    (libs / "complete").touch()
     return None
 
 
@@ -92,6 +99,7 @@ class Kafka:
 
     node_id = 1
     heap = "768m"
+    libs = LIBS
 
     def format(self):
         uuid = java("kafka.tools.StorageTool", "random-uuid").strip().splitlines()[-1]
@@ -99,7 +107,7 @@ class Kafka:
 
     def launch(self):
         """Start the process; do not wait until it serves."""
-        self.process = subprocess.Popen(["java", *self.options, "-cp", f"{LIBS}/*", "kafka.Kafka", self.config.name],
+        self.process = subprocess.Popen(["java", *self.options, "-cp", f"{self.libs}/*", "kafka.Kafka", self.config.name],
                                         stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
 
     def start(self, seconds=90):
