@@ -320,6 +320,15 @@ static int first(struct replay *replay)
     return 0;
 }
 
+/* Kafka answers before all partitions can be written to. */
+static void wait_for_leaders(const struct replay *replay, struct client *client)
+{
+    int64_t offset;
+    for (uint32_t i = 0; i < replay->partitions; i++)
+        while (end_offset_try(client, replay->topic, (int32_t)i, &offset) != 0)
+            client_pause();
+}
+
 static int create(struct replay *replay)
 {
     struct client client;
@@ -329,6 +338,7 @@ static int create(struct replay *replay)
     create_topic_call(&client, replay->topic, (int32_t)replay->partitions);
     printf("{\"seconds\": %.4f, \"server_cpu_s\": %.4f}\n",
            (double)(drive_now_ns() - start_ns) * 1e-9, server_cpu_s(replay->server) - cpu_s);
+    wait_for_leaders(replay, &client);
     client_close(&client);
     return 0;
 }

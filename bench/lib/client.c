@@ -139,6 +139,11 @@ static void client_receive(struct client *client, uint8_t *out, size_t size)
     }
 }
 
+void client_pause(void)
+{
+    (void)usleep(1000);
+}
+
 void client_exchange_frame(struct client *client)
 {
     uint8_t length[4];

@@ -41,6 +41,9 @@ uint32_t client_encode(struct sink *out,
                        int32_t correlation,
                        const void *message);
 
+/* A millisecond, before something is asked for again. */
+void client_pause(void);
+
 /* Send client->frame and take the answer into client->answer. */
 void client_exchange_frame(struct client *client);
 

@@ -74,7 +74,7 @@ def system_calls(case, durability):
             rows = [line.split() for line in (place / "calls").read_text().splitlines()]
             requests = int(said.split()[-4])
         return requests, {row[-1]: int(row[3]) for row in rows if len(row) >= 5 and row[3].isdigit() and row[-1] != "total"}
-    (few, before), (many, after) = counted(COUNT // 4), counted(COUNT)
+    (few, before), (many, after) = counted(COUNT // 4), counted(COUNT * 2)
     each = {name: round((calls - before.get(name, 0)) / (many - few), 1) for name, calls in after.items()}
     return {name: calls for name, calls in sorted(each.items()) if calls and name not in CLIENT_CALLS}
 

@@ -219,6 +219,7 @@ static void find_coordinator(struct client *client, const struct group_member *m
     request.coordinator_keys.items = &key;
     request.coordinator_keys.count = 1;
     do {
+        client_pause();
         found = client_call(client, API_COORDINATOR, 4, &request);
     } while (found->coordinators.items[0].error_code == KAFKA_COORDINATOR_NOT_AVAILABLE);
     if (found->coordinators.items[0].error_code != KAFKA_NONE)
@@ -240,6 +241,7 @@ void join_group_call(struct client *client, struct group_member *member)
     member->id[0] = '\0';
     find_coordinator(client, member);
     do {
+        if (member->id[0] == '\0') client_pause();
         joined = join(client, member);
         (void)snprintf(member->id, sizeof(member->id), "%.*s", (int)joined->member_id.size,
                        (const char *)joined->member_id.data);
@@ -293,7 +295,7 @@ void create_topic_try(struct client *client, const char *name, int32_t partition
     (void)create_topic(client, name, partitions);
 }
 
-int64_t end_offset_call(struct client *client, const char *name, int32_t index)
+int16_t end_offset_try(struct client *client, const char *name, int32_t index, int64_t *offset)
 {
     struct list_offsets_request request;
     struct list_offsets_request_list_offsets_topic topic;
@@ -312,6 +314,14 @@ int64_t end_offset_call(struct client *client, const char *name, int32_t index)
     const struct list_offsets_response *found = client_call(client, API_LIST_OFFSETS, 7, &request);
     const struct list_offsets_response_list_offsets_partition_response *end =
         &found->topics.items[0].partitions.items[0];
-    if (end->error_code != KAFKA_NONE) client_die("ListOffsets: error %d", end->error_code);
-    return end->offset;
+    *offset = end->offset;
+    return end->error_code;
+}
+
+int64_t end_offset_call(struct client *client, const char *name, int32_t index)
+{
+    int64_t offset;
+    int16_t error = end_offset_try(client, name, index, &offset);
+    if (error != KAFKA_NONE) client_die("ListOffsets: error %d", error);
+    return offset;
 }

@@ -161,6 +161,10 @@
 /* How long unread input can hold the horizon: the usual session of a consumer. */
 #define NET_HORIZON_HOLD_MAX_MS 45000
 
+/* A file range up to this is read from the page cache and sent with the memory around it: one read
+ * costs less than proving the range resident (three calls) and a send of its own. */
+#define NET_COPY_BYTES (32u * 1024u)
+
 /* Places for pieces of one vectored send. */
 #define NET_SEND_PIECES 64u
 

@@ -379,6 +379,10 @@ static enum cli_exit run_node(struct start *start)
                                            strerror(errno));
         else
             start_tap_add(&start->tap, start->ios[i]);
+        /* Its directory goes when it ends; who asked for sync gets it. */
+        if (code == CLI_OK && start->test.on &&
+            view_is(settings_value(&start->settings, "dohle.ack.durability"), "replicated"))
+            posix_forgo_sync(start->ios[i]);
     }
     if (code == CLI_OK) code = open_node(start);
     if (code == CLI_OK) code = open_console(start);

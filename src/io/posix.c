@@ -261,7 +261,13 @@ static void hand_over(struct posix *p, struct io_op *op)
         else
             list_append(&p->done, &op->link);
         break;
-    case IO_DURABLE: posix_lane_push(&p->sync[op->durable.files[0]->lane], op); break;
+    case IO_DURABLE:
+        op->result = 0;
+        if (p->no_sync)
+            list_append(&p->done, &op->link);
+        else
+            posix_lane_push(&p->sync[op->durable.files[0]->lane], op);
+        break;
     case IO_JOB: posix_lane_push(&p->work, op); break;
     }
 }
@@ -418,6 +424,11 @@ const struct io_backend posix_backend = {
     .give_stream = posix_give_stream,
     .take_stream = posix_take_stream,
 };
+
+void posix_forgo_sync(struct io *io)
+{
+    posix_of(io)->no_sync = true;
+}
 
 /* sendfile to a connection that is gone raises SIGPIPE (it knows no MSG_NOSIGNAL), a write beyond
  * RLIMIT_FSIZE SIGXFSZ; both end the process unless somebody wants them. As answers they do. */

@@ -38,6 +38,7 @@ struct lane {
 struct posix {
     struct io io;
     int epoll_fd, wake_fd;
+    bool no_sync; /* Files need not outlast the process. */
     int64_t now_ms, wall_ms;
     struct list submitted; /* Handed over at the next turn. */
     struct list done;      /* Completed here, to be delivered. */

@@ -104,24 +104,51 @@ static void advance(struct connection *connection, uint64_t sent)
     assert(sent == 0);
 }
 
-/* Send neighbouring pieces of memory at the head. */
-static int64_t send_memory(struct connection *connection)
-{
+/* Neighbouring pieces that leave in one send. */
+struct gather {
     struct iovec iov[NET_SEND_PIECES];
-    uint32_t count = 0;
-    bool more = false;
-    list_foreach (node, &connection->output) {
-        struct output_piece *piece = container_of(node, struct output_piece, link);
-        if (piece->file != NULL || count == NET_SEND_PIECES) {
-            more = true;
-            break;
-        }
-        if (piece->size_bytes == 0) continue;
-        memcpy(&iov[count].iov_base, &piece->bytes, sizeof(void *)); /* iovec has no const. */
-        iov[count++].iov_len = piece->size_bytes;
+    uint32_t count;
+    uint32_t copied; /* Of `bytes`: short ranges of files. */
+    uint8_t bytes[NET_COPY_BYTES];
+};
+
+/* One piece more. False: it cannot join, also when it is a range that is not in the page cache. */
+static bool gather_piece(struct io *io, struct output_piece *piece, struct gather *gather)
+{
+    const uint8_t *bytes = piece->bytes;
+    if (gather->count == NET_SEND_PIECES) return false;
+    if (piece->file != NULL) {
+        uint8_t *room = gather->bytes + gather->copied;
+        if (piece->size_bytes > NET_COPY_BYTES - gather->copied) return false;
+        if (piece->size_bytes > 0 &&
+            io_disk_read_cached(io, piece->file, room, piece->size_bytes, piece->offset) !=
+                (int64_t)piece->size_bytes)
+            return false;
+        gather->copied += piece->size_bytes;
+        bytes = room;
     }
-    if (count == 0) return 0; /* Only empty pieces: nothing to ask the stream. */
-    return io_stream_send(connection->shard->io, connection->stream, iov, count, more);
+    if (piece->size_bytes == 0) return true;
+    memcpy(&gather->iov[gather->count].iov_base, &bytes, sizeof(void *)); /* iovec has no const. */
+    gather->iov[gather->count++].iov_len = piece->size_bytes;
+    return true;
+}
+
+/* Send neighbouring pieces at the head that are memory or short ranges. `*any` is false, and
+ * nothing is sent, if the first cannot. */
+static int64_t send_gathered(struct connection *connection, bool *any)
+{
+    struct gather gather;
+    struct io *io = connection->shard->io;
+    bool more = false;
+    gather.count = gather.copied = 0;
+    *any = false;
+    list_foreach (node, &connection->output) {
+        more = !gather_piece(io, container_of(node, struct output_piece, link), &gather);
+        if (more) break;
+        *any = true;
+    }
+    if (gather.count == 0) return 0; /* Only empty pieces: nothing to ask the stream. */
+    return io_stream_send(io, connection->stream, gather.iov, gather.count, more);
 }
 
 /* One send. Bytes, or -errno; -EAGAIN also when the bytes have to be read first. */
@@ -129,14 +156,17 @@ static int64_t send_some(struct connection *connection, bool *file)
 {
     struct output_piece *piece = container_of(connection->output.next, struct output_piece, link);
     struct io *io = connection->shard->io;
-    *file = piece->file != NULL;
-    if (!*file) return send_memory(connection);
+    bool any;
+    int64_t sent = send_gathered(connection, &any);
+    *file = !any;
+    if (any) return sent;
+    assert(piece->file != NULL);
     if (piece->proved_bytes == 0)
         piece->proved_bytes =
             (uint32_t)io_disk_cached(io, piece->file, piece->offset, piece->size_bytes);
     if (piece->proved_bytes == 0) return warm_start(connection, piece) ? -EAGAIN : -ENOMEM;
-    int64_t sent = io_stream_send_file(io, connection->stream, piece->file, piece->offset,
-                                       MIN(piece->proved_bytes, piece->size_bytes));
+    sent = io_stream_send_file(io, connection->stream, piece->file, piece->offset,
+                               MIN(piece->proved_bytes, piece->size_bytes));
     /* The file is shorter than it was: the bytes that were promised are gone. */
     return sent == 0 && piece->size_bytes > 0 ? -EIO : sent;
 }
