@@ -329,6 +329,8 @@ static void controller_tick(struct controller *c)
     struct controller_moment moment;
     if (quorum_deadline(c->quorum) <= now_ms) quorum_tick(c->quorum, controller_event(c, &moment));
     enum step_result result = STEP_MORE;
+    if (cluster_deadline(c->cluster) <= now_ms) /* Sessions are judged by all shards' horizon. */
+        shard_horizon_ask(c->node->shard, now_ms);
     while (c->failed == NULL && result == STEP_MORE && cluster_active(c->cluster) &&
            cluster_deadline(c->cluster) <= now_ms) {
         struct step step;

@@ -111,7 +111,7 @@ static void move_horizon(struct shard *shard, int64_t before_ms, uint32_t delive
 
 /* A session is due by the clock, but a shard that sleeps has not said that it read everything:
  * have it turn. */
-static void wake_laggards(struct shard *shard, int64_t due_ms)
+void shard_horizon_ask(struct shard *shard, int64_t due_ms)
 {
     for (uint32_t i = 0; i < shard->count; i++)
         if (shard->peers[i] != NULL && shard->peers[i] != shard &&
@@ -133,7 +133,7 @@ static int64_t wait_until_ms(struct shard *shard, int64_t until_ms)
     int64_t session_ms = wheel_next_ms(&shard->sessions);
     int64_t horizon_ms = shard_horizon_all_ms(shard);
     if (session_ms <= io_now_ms(shard->io) && horizon_ms < session_ms) {
-        wake_laggards(shard, session_ms);
+        shard_horizon_ask(shard, session_ms);
         /* Held input moves the horizon by an event; at the latest when it may hold no longer. */
         if (!list_empty(&state->held) || state->held_all)
             return MIN(until_ms, session_ms + NET_HORIZON_HOLD_MAX_MS);
