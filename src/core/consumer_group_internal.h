@@ -372,6 +372,8 @@ struct consumer_update {
     int64_t contact_ms;
     /* What follows. */
     struct consumer_edit edit;
+    struct consumer_roster
+        roster;    /* Made when it is needed: a beat that changes nothing is O(1). */
     int32_t epoch; /* Of the group. */
     int32_t assignment_epoch;
     int64_t hash;

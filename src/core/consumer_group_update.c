@@ -58,16 +58,26 @@ static bool replace(struct consumer_update *u)
 
 /* ---- the group ------------------------------------------------------------------------------- */
 
-/* Does the group want another assignor through this member? */
-static bool assignor_changes(struct consumer_update *u,
-                             const struct consumer_roster *roster,
-                             bool *out)
+/* All members as they are with this one. NULL: no memory. */
+static const struct consumer_roster *roster_of(struct consumer_update *u)
 {
+    if (u->roster.members == NULL &&
+        !consumer_group_roster(u->state, u->step->arena, &u->edit, &u->roster))
+        return NULL;
+    return &u->roster;
+}
+
+/* Does the group want another assignor through this member? */
+static bool assignor_changes(struct consumer_update *u, bool *out)
+{
+    const struct consumer_roster *roster;
     struct consumer_edit none = {.id = VIEW_NULL, .replaces = VIEW_NULL};
     struct consumer_roster before;
     *out = false;
     if (u->said.classic || view_equal(u->was.assignor, u->said.assignor)) return true;
     if (!consumer_group_roster(u->state, u->step->arena, &none, &before)) return false;
+    roster = roster_of(u);
+    if (roster == NULL) return false;
     *out = !view_equal(consumer_group_assignor(u->groups, &before),
                        consumer_group_assignor(u->groups, roster));
     return true;
@@ -85,26 +95,28 @@ static bool regex_changes(struct consumer_update *u, bool *bump)
     return consumer_gone(u->step, CONSUMER_KEY_REGEX, u->group_id, u->was.regex);
 }
 
-static bool hash_refresh(struct consumer_update *u, const struct consumer_roster *roster)
+static bool hash_refresh(struct consumer_update *u)
 {
+    const struct consumer_roster *roster = roster_of(u);
     struct consumer_topics topics;
     u->refreshed = true;
-    return consumer_group_topics(u->state, u->step->arena, &u->edit, roster, &topics) &&
+    return roster != NULL &&
+           consumer_group_topics(u->state, u->step->arena, &u->edit, roster, &topics) &&
            consumer_group_hash(u->groups, u->step->arena, &topics, &u->hash);
 }
 
 /* Records 5 and 3, if there is a reason. False: no memory. */
-static bool group_update(struct consumer_update *u, const struct consumer_roster *roster)
+static bool group_update(struct consumer_update *u)
 {
     bool bump = !names_equal(&u->was, &u->said), other;
     u->changed = bump || !view_equal(u->was.regex, u->said.regex);
     if ((former(u) == NULL || !consumer_said_equal(&u->was, &u->said)) &&
         !consumer_record_said(u->step, u->group_id, u->id, &u->said))
         return false;
-    if (!regex_changes(u, &bump) || !assignor_changes(u, roster, &other)) return false;
+    if (!regex_changes(u, &bump) || !assignor_changes(u, &other)) return false;
     bump = bump || other;
     if (bump || u->state->topics_seen != u->groups->topics_version) {
-        if (!hash_refresh(u, roster)) return false;
+        if (!hash_refresh(u)) return false;
         bump = bump || u->hash != u->state->hash;
     }
     if (!bump) return true;
@@ -174,7 +186,8 @@ static enum step_result member_update(struct consumer_update *u, const struct pa
         .owned = u->owned_told ? &u->owned : NULL,
         .changed = u->changed,
     };
-    if (!subscribed_ids(u, &in)) return STEP_E_MEMORY;
+    bool still = u->now.state == CONSUMER_STABLE && u->now.epoch == u->assignment_epoch;
+    if ((u->changed || !still) && !subscribed_ids(u, &in)) return STEP_E_MEMORY;
     u->reconciled = consumer_group_reconcile(u->step->arena, &in, &u->next);
     if (u->reconciled == CONSUMER_RECONCILE_E_MEMORY) return STEP_E_MEMORY;
     if (u->reconciled == CONSUMER_RECONCILED &&
@@ -188,7 +201,6 @@ static enum step_result member_update(struct consumer_update *u, const struct pa
 
 enum step_result consumer_group_update(struct consumer_update *u)
 {
-    struct consumer_roster roster;
     struct partition_set target = {0};
     if (u->before != NULL && !replace(u)) return STEP_E_MEMORY;
     u->edit = (struct consumer_edit){
@@ -199,17 +211,17 @@ enum step_result consumer_group_update(struct consumer_update *u)
     u->epoch = u->state->epoch;
     u->assignment_epoch = u->state->assignment_epoch;
     u->hash = u->state->hash;
-    if (!consumer_group_roster(u->state, u->step->arena, &u->edit, &roster)) return STEP_E_MEMORY;
-    if (!group_update(u, &roster)) return STEP_E_MEMORY;
+    if (!group_update(u)) return STEP_E_MEMORY;
     if (former(u) != NULL) target = *consumer_group_target(u->state, former(u)->id);
     if (may_assign(u)) {
         struct consumer_targeting targeting = {
             .group = u->state,
             .id = u->group_id,
             .edit = &u->edit,
-            .roster = &roster,
+            .roster = roster_of(u),
             .epoch = u->epoch,
         };
+        if (targeting.roster == NULL) return STEP_E_MEMORY;
         enum step_result result = consumer_group_retarget(u->step, &targeting, &target);
         if (result != STEP_DONE) return result;
         u->assignment_epoch = u->epoch;

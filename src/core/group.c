@@ -198,7 +198,11 @@ void group_free(struct group *group)
 
 void group_forget(struct group *group)
 {
-    if (group->offsets.count == 0) {
+    const struct consumer_settle *settle = &group->groups->settle;
+    /* The step's next records make it one of the other kind: it goes on, with what it remembers. */
+    bool changes = settle->set && (settle->upgraded || settle->downgraded) &&
+                   view_equal(settle->group, group->id);
+    if (group->offsets.count == 0 && !changes) {
         group_free(group);
         return;
     }
