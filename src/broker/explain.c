@@ -9,6 +9,8 @@
 #include "broker/coordinator.h"
 #include "core/group_story.h"
 
+#define EXPLAIN_ELSEWHERE 421 /* The console asks the next shard. */
+
 struct asked {
     struct view group, member;
     uint8_t bytes[512]; /* Both, decoded. */
@@ -71,7 +73,7 @@ static int explain(struct shard *shard, struct view rest, struct out *out, struc
     if (error != KAFKA_NONE) {
         out_format(out, "the group's partition is not served here: %s\n",
                    kafka_errors[error + 1].name);
-        return 503;
+        return error == KAFKA_NOT_COORDINATOR ? EXPLAIN_ELSEWHERE : 503;
     }
     e->groups = coordinator_groups(part);
     e->wall_ms = io_wall_ms(node->io);

@@ -7,7 +7,7 @@
 
 /* "GROUP/MEMBER", both percent-encoded: the member's standing, its contacts, what happened to it
  * and to its group. On the shard's thread. The HTTP status: 200; 404: there is no such group here;
- * 400; 503: its partition is not served. */
+ * 400; 503: its partition is not served; 421: not by this shard. */
 int explain_member_json(struct shard *shard, struct view rest, struct out *out);
 int explain_member_text(struct shard *shard, struct view rest, struct out *out);
 

@@ -21,12 +21,15 @@ struct console;
 
 #define CONSOLE_ASK_MS 2000
 
+/* The status of a page that another shard may have. */
+#define CONSOLE_ELSEWHERE 421
+
 /* A page that a shard writes by itself: short, no blocking. */
 struct console_page {
     const char *prefix; /* "/explain/": the path begins with it. */
     const char *type;   /* "application/json" */
-    /* On the first shard's thread. `rest` is the path behind the prefix, as it came (not decoded).
-     * Returns the HTTP status. */
+    /* On the first shard's thread; after CONSOLE_ELSEWHERE on the next one's, until none is left.
+     * `rest` is the path behind the prefix, as it came (not decoded). Returns the HTTP status. */
     int (*fill)(struct shard *shard, struct view rest, struct out *out);
 };
 

@@ -185,6 +185,7 @@ struct page_question {
 static void fill_page(struct shard *shard, void *argument)
 {
     struct page_question *question = argument;
+    out_reset(&question->out);
     question->status = question->page->fill(shard, view_of_string(question->rest), &question->out);
 }
 
@@ -210,6 +211,11 @@ static void other_page(struct console *console,
     question->page = page;
     (void)snprintf(question->rest, sizeof(question->rest), "%s", path + strlen(page->prefix));
     enum ask_result result = ask_shard(console, 0, fill_page, question, drop_page);
+    for (uint32_t i = 1; result == ASK_DONE && question->status == CONSOLE_ELSEWHERE; i++) {
+        enum ask_result next = ask_shard(console, i, fill_page, question, drop_page);
+        if (next == ASK_NONE) break; /* There are no more shards. */
+        result = next;
+    }
     if (result != ASK_DONE) {
         if (result == ASK_NONE) drop_page(question);
         text_reply(reply, 503, "the node is starting or stopping, or its shard does not answer");
