@@ -380,18 +380,47 @@ static bool alter_check_broker(struct alter *alter)
     return true;
 }
 
+/* Items of `match`: one attribute of clients, "=", and a pattern. */
+static bool alter_check_match(struct alter *alter, struct view value)
+{
+    static const char *const attributes[] = {"client_instance_id",    "client_id",
+                                             "client_software_name",  "client_software_version",
+                                             "client_source_address", "client_source_port"};
+    struct view rest = config_list(value), item;
+    while (config_list_next(&rest, &item)) {
+        uint32_t at = 0, signs = 0;
+        for (uint32_t i = 0; i < item.size; i++) {
+            if (item.data[i] != '=') continue;
+            if (signs++ == 0) at = i;
+        }
+        bool known = false;
+        for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
+            known = known || view_is(view_of(item.data, at), attributes[i]);
+        if (signs == 1 && known) continue;
+        return alter_fail(alter, KAFKA_INVALID_CONFIG,
+                          JOIN(alter->step->arena, VIEW("\""), item,
+                               VIEW("\" is not an attribute of clients, = and a pattern")));
+    }
+    return true;
+}
+
+/* Subscriptions to metrics of clients: Kafka calls wrong names and numbers wrong requests. */
 static bool alter_check_scope(struct alter *alter, enum config_scope scope)
 {
+    int16_t error = scope == CONFIG_CLIENT_METRICS ? KAFKA_INVALID_REQUEST : KAFKA_INVALID_CONFIG;
     for (uint32_t i = 0; i < alter->count; i++) {
         const struct cluster_override *override = &alter->overrides[i];
         if (override->value.null) continue;
         const struct config_def *def = config_find(scope, override->name);
         if (def == NULL)
             return alter_fail(
-                alter, KAFKA_INVALID_CONFIG,
+                alter, error,
                 JOIN(alter->step->arena, VIEW("unknown setting \""), override->name, VIEW("\"")));
         struct view fault = config_value_fault(alter->step, def, override->value);
-        if (!fault.null) return alter_fail(alter, KAFKA_INVALID_CONFIG, fault);
+        if (!fault.null) return alter_fail(alter, error, fault);
+        if (scope == CONFIG_CLIENT_METRICS && view_is(override->name, "match") &&
+            !alter_check_match(alter, override->value))
+            return false;
     }
     return true;
 }
