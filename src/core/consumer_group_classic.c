@@ -27,11 +27,10 @@ static enum kafka_error classic_find(const struct group *group,
 }
 
 /* It is to join again, and in time. */
-static void join_timer_set(struct consumer_member *member)
+static void join_timer_set(struct consumer_member *member, int64_t now_ms)
 {
     if (wheel_armed(&member->join.entry)) return;
-    group_timer_set(member->group, &member->join,
-                    member->group->groups->now_ms + member->said.rebalance_ms);
+    group_timer_set(member->group, &member->join, now_ms + member->said.rebalance_ms);
 }
 
 /* ---- Heartbeat ------------------------------------------------------------------------------- */
@@ -66,7 +65,7 @@ enum kafka_error consumer_group_classic_beat(struct group *group, const struct g
     if (beat->generation != member->now.epoch) return KAFKA_ILLEGAL_GENERATION;
     consumer_group_contact(member, beat->arrived_ms);
     if (!is_to_rejoin(member)) return KAFKA_NONE;
-    join_timer_set(member);
+    join_timer_set(member, beat->arrived_ms); /* A beat is no step: the last one may be long ago. */
     return KAFKA_REBALANCE_IN_PROGRESS;
 }
 
@@ -88,7 +87,7 @@ static enum kafka_error sync_check(struct group *group,
         return KAFKA_INCONSISTENT_GROUP_PROTOCOL;
     if (group->consumer->assignment_epoch > member->now.epoch &&
         member->now.state != CONSUMER_UNREVOKED) {
-        join_timer_set(member);
+        join_timer_set(member, group->groups->now_ms);
         return KAFKA_REBALANCE_IN_PROGRESS;
     }
     return KAFKA_NONE;

@@ -231,6 +231,22 @@ static void timers(void **state) /* T27: asked to join, beats on, does not */
     assert_int_equal(crig_group(rig)->consumer->epoch, 5);
 }
 
+/* Nothing but a beat has happened for longer than the rebalance timeout. */
+static void timer_after_silence(void **state)
+{
+    struct crig *rig = *state;
+    const char *id = mixed(rig);
+    crig_join(rig, "M", "foo");
+    for (int i = 0; i < 4; i++) {
+        rig->now += 4000; /* No step, no tick: the classic session is kept by beats alone. */
+        struct consumer_member *member =
+            consumer_group_member(crig_group(rig)->consumer, view_of_string(id));
+        group_timer_cancel(crig_group(rig), &member->join);
+        assert_int_equal(beat(rig, id, NULL, 3), KAFKA_REBALANCE_IN_PROGRESS);
+        assert_int_equal(member->join.entry.deadline_ms, rig->now + 10000);
+    }
+}
+
 static void session_is_its_own(void **state)
 {
     struct crig *rig = *state;
@@ -451,10 +467,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, crig_setup, crig_teardown)
-        CASE(beats),          CASE(timers),           CASE(session_is_its_own),
-        CASE(join_refusals),  CASE(upgrade),          CASE(upgrade_answers_who_waits),
-        CASE(no_upgrade),     CASE(downgrade),        CASE(eviction),
-        CASE(eviction_stays), CASE(static_downgrade), CASE(empty_makes_way),
+        CASE(beats),
+        CASE(timers),
+        CASE(session_is_its_own),
+        CASE(timer_after_silence),
+        CASE(join_refusals),
+        CASE(upgrade),
+        CASE(upgrade_answers_who_waits),
+        CASE(no_upgrade),
+        CASE(downgrade),
+        CASE(eviction),
+        CASE(eviction_stays),
+        CASE(static_downgrade),
+        CASE(empty_makes_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
