@@ -344,6 +344,69 @@ static void readers_keep_their_file(void **state)
     log_range_release(&range);
 }
 
+static void put_bytes(struct rig *rig, struct log *log, struct view key, int64_t producer_id)
+{
+    struct sink out;
+    struct compress_work work;
+    compress_work_init(&work, &rig->mem);
+    sink_init(&out, &rig->mem, UINT32_MAX);
+    struct batch_build_options options = batch_build_plain;
+    if (producer_id > 0) {
+        options.producer_id = producer_id;
+        options.producer_epoch = 0;
+        options.base_sequence = 0;
+        options.transactional = true;
+    }
+    struct batch_build build;
+    batch_build_begin(&build, &work, &out, &options);
+    struct record_input record = {
+        .timestamp_ms = 1700000000000, .key = key, .value = VIEW("value")};
+    batch_build_add(&build, &record);
+    struct view batch;
+    assert_int_equal(batch_build_finish(&build, -1, &batch), RECORD_OK);
+    struct buf *buf = buf_new(&rig->mem, batch.size);
+    memcpy(buf->data, batch.data, batch.size);
+    struct log_appended appended;
+    assert_int_equal(rig_append_buf(log, buf, &appended), LOG_OK);
+    sink_free(&out);
+    compress_work_free(&work);
+}
+
+/* S14, KAFKA-14055: a record whose key has the bytes of a marker's key replaces no marker, and no
+ * marker replaces it. */
+static void s14_key_like_a_marker(void **state)
+{
+    struct rig *rig = *state;
+    struct log *log = rig_log(rig);
+    static const uint8_t commit_key[4] = {0, 0, 0, 1};
+    struct view key = view_of(commit_key, sizeof(commit_key));
+    put_bytes(rig, log, VIEW("a"), 4000);
+    rig_marker(rig, log, 4000, 0, true);
+    put_bytes(rig, log, key, 0);
+    put_bytes(rig, log, VIEW("b"), 4001);
+    rig_marker(rig, log, 4001, 0, true);
+    roll(rig, log);
+    clean(rig);
+    struct log_read in = {0, INT64_MAX, 64 * 1024, true};
+    struct log_range range;
+    assert_int_equal(rig_read(rig, log, &in, &range), LOG_OK);
+    uint8_t *bytes = malloc(range.size_bytes);
+    assert_int_equal(io_disk_read(rig->io, range.file, bytes, range.size_bytes, range.at_bytes),
+                     range.size_bytes);
+    struct batch_scan scan = batch_scan_of(view_of(bytes, range.size_bytes));
+    struct batch_header header;
+    struct view batch;
+    int markers = 0, data = 0;
+    while (batch_next(&scan, &header, &batch)) {
+        markers += (header.attributes & BATCH_CONTROL) != 0;
+        data += (header.attributes & BATCH_CONTROL) == 0 && header.record_count == 1;
+    }
+    assert_int_equal(markers, 2);
+    assert_int_equal(data, 3);
+    free(bytes);
+    log_range_release(&range);
+}
+
 int main(void)
 {
 #define CLEAN_TEST(name) cmocka_unit_test_setup_teardown(name, compact_open, rig_close)
@@ -359,6 +422,7 @@ int main(void)
         CLEAN_TEST(the_end_stays),
         CLEAN_TEST(small_map),
         CLEAN_TEST(readers_keep_their_file),
+        CLEAN_TEST(s14_key_like_a_marker),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

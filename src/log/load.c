@@ -19,8 +19,8 @@ static int load_epochs(struct load *load)
     struct disk_path path = log_path(log, CHECKPOINT_EPOCHS);
     int error = disk_read_whole(load->io, load->mem, path.text, CHECKPOINT_BYTES_MAX, &bytes);
     if (error < 0 && error != -ENOENT && error != -EFBIG) return error;
-    load->epochs_rebuild =
-        error < 0 || bytes.size_bytes == 0 ||
+    load->epochs_rebuild = /* A file that ends before its second line is torn. */
+        error < 0 || bytes.size_bytes < strlen("0\n0\n") ||
         !epochs_read(load->mem, &log->epochs, view_of(bytes.data, bytes.size_bytes));
     if (error == 0) disk_free(load->mem, &bytes);
     return 0;
@@ -293,7 +293,7 @@ static void load_ready(struct load *load)
     producers_watermark(&log->producers, log->watermark);
     log_active(log)->jitter_ms = segment_jitter(log);
     log->touched |= log->recover || log->recovery.index_errors > 0;
-    log->recover = false;
+    log->recover = log->retain_failed = false;
     log->state = LOG_READY;
 }
 

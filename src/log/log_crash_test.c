@@ -36,6 +36,9 @@ static void judge_outcome(const struct crash_run *of,
     free(rig);
 }
 
+/* Up to so many unsynced changes, every set of them is tried as what a power cut keeps. */
+#define EVERY_CHOICE_MAX 4u
+
 struct script {
     const char *name;
     void (*run)(struct crash_run *run);
@@ -58,8 +61,11 @@ static bool crash_at(const struct script *script,
     bool crashed = dead(&run);
     for (int kind = 0; kind < SIM_CRASH_KINDS && verdict->text[0] == '\0'; kind++) {
         uint64_t choices = kind <= SIM_CRASH_ALL ? 1 : kind == SIM_CRASH_RANDOM ? 6 : 4;
+        uint32_t unsynced = sim_node_unsynced(node);
+        bool every = kind == SIM_CRASH_CHOSEN && unsynced <= EVERY_CHOICE_MAX;
+        if (every) choices = UINT64_C(1) << unsynced; /* Each set of changes that may be kept. */
         for (uint64_t choice = 0; choice < choices && verdict->text[0] == '\0'; choice++) {
-            struct outcome outcome = {(enum sim_crash)kind, nth + choice * 1000};
+            struct outcome outcome = {(enum sim_crash)kind, every ? choice : nth + choice * 1000};
             judge_outcome(&run, &outcome, verdict);
             if (verdict->text[0] != '\0')
                 print_message("%s, seed %llu, crash in call %llu, outcome %d choice %llu: %s\n",
@@ -121,6 +127,9 @@ CRASH_TEST(delete_records)
 CRASH_TEST(delete_log)
 CRASH_TEST(transactions)
 CRASH_TEST(compact)
+CRASH_TEST(retain)
+CRASH_TEST(expire)
+CRASH_TEST(lookups)
 
 int main(void)
 {
@@ -129,6 +138,8 @@ int main(void)
         cmocka_unit_test(crash_truncate),        cmocka_unit_test(crash_restart),
         cmocka_unit_test(crash_delete_records),  cmocka_unit_test(crash_delete_log),
         cmocka_unit_test(crash_transactions),    cmocka_unit_test(crash_compact),
+        cmocka_unit_test(crash_retain),          cmocka_unit_test(crash_lookups),
+        cmocka_unit_test(crash_expire),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,9 @@ static const struct script scripts[] = {
     {"delete_log",      script_delete_log     },
     {"transactions",    script_transactions   },
     {"compact",         script_compact        },
+    {"retain",          script_retain         },
+    {"expire",          script_expire         },
+    {"lookups",         script_lookups        },
 };
 
 /* Let what is in flight come to an end, whatever it is. */

@@ -16,14 +16,40 @@ struct retain {
     int64_t *bases;
     uint32_t count;
     bool at_once; /* The files are not kept for readers by name. */
+    bool skip;
+    int64_t make_base; /* >= 0: what stays is a segment without a file, and gets one first. */
 };
 
 static const char *const retain_suffixes[] = {".log", ".index", ".timeindex", ".txnindex",
                                               ".snapshot"};
 
+/* A folder without a segment would say that the log begins at 0. The file may have got its first
+ * bytes by now. */
+static int retain_make(struct io *io, const struct retain *retain)
+{
+    struct segment_name name = segment_file_name(retain->make_base, ".log");
+    struct io_file *file;
+    int flags = IO_OPEN_WRITE | IO_OPEN_CREATE;
+    int error = io_disk_open(io, disk_join(retain->folder.text, name.text).text, flags, &file);
+    if (error < 0) return error;
+    error = io_disk_sync(io, file);
+    io_disk_close(io, file);
+    return error < 0 ? error : io_disk_sync_dir(io, retain->folder.text);
+}
+
+/* After one that failed none may go on: older files would stay and newer ones go. */
+static void retain_begin(struct log_work *work)
+{
+    struct retain *retain = container_of(work, struct retain, work);
+    retain->skip = work->log->retain_failed || work->log->directory->error != 0;
+}
+
 static int64_t retain_run(struct io *io, void *argument)
 {
     struct retain *retain = argument;
+    if (retain->skip) return 0;
+    int made = retain->make_base < 0 ? 0 : retain_make(io, retain);
+    if (made < 0) return made;
     for (uint32_t i = 0; i < retain->count; i++) {
         for (size_t k = 0; k < ARRAY_SIZE(retain_suffixes); k++) {
             struct segment_name name = segment_file_name(retain->bases[i], retain_suffixes[k]);
@@ -34,8 +60,11 @@ static int64_t retain_run(struct io *io, void *argument)
             int error = io_disk_rename(io, from.text, to.text);
             if (error < 0 && error != -ENOENT) return error;
         }
+        /* Each for itself: a power cut must not keep an older one and take the next. */
+        int error = io_disk_sync_dir(io, retain->folder.text);
+        if (error < 0) return error;
     }
-    return io_disk_sync_dir(io, retain->folder.text);
+    return 0;
 }
 
 static void retain_finish(struct log_work *work, int64_t result)
@@ -46,11 +75,13 @@ static void retain_finish(struct log_work *work, int64_t result)
     int64_t delay_ms = retain->at_once ? 0 : log->config.file_delete_delay_ms;
     int64_t at_ms = io_now_ms(logs->io) + delay_ms;
     if (result == -ENOENT && log->state == LOG_GONE) result = 0;
-    if (disk_is_full(result))
-        log_directory_full(log->directory); /* The next start finds them. */
-    else if (result < 0)
-        log_directory_fail(log->directory, result);
-    for (uint32_t i = 0; i < retain->count && result == 0; i++)
+    if (disk_is_full(result)) { /* The next start finds them, below the log start. */
+        log->retain_failed = true;
+        log_directory_full(log->directory);
+        log_checkpoint_soon(log->directory, CHECKPOINT_OF_STARTS);
+    }
+    if (result < 0 && !disk_is_full(result)) log_directory_fail(log->directory, result);
+    for (uint32_t i = 0; i < retain->count && result == 0 && !retain->skip; i++)
         if (!log_doom_segment(log, retain->bases[i], at_ms)) break; /* The next start unlinks. */
     mem_put(logs->mem, retain->bases, retain->count * sizeof(retain->bases[0]));
     mem_put(logs->mem, retain, sizeof(*retain));
@@ -68,7 +99,10 @@ static bool retain_delete(struct log *log, uint32_t count, bool at_once)
         mem_put(mem, bases, count * sizeof(bases[0]));
         return false;
     }
-    log_raise_start(log, log->segments[count]->base);
+    const struct segment *left = log->segments[count];
+    bool bare = count + 1 == log->segment_count && !left->made;
+    retain->make_base = bare ? left->base : -1;
+    log_raise_start(log, left->base);
     for (uint32_t i = 0; i < count; i++) {
         struct segment *segment = log->segments[i];
         bases[i] = segment->base;
@@ -84,6 +118,7 @@ static bool retain_delete(struct log *log, uint32_t count, bool at_once)
     retain->bases = bases;
     retain->count = count;
     retain->at_once = at_once;
+    retain->work.begin = retain_begin;
     retain->work.run = retain_run;
     retain->work.finish = retain_finish;
     log_work_add(log, &retain->work);
@@ -143,6 +178,7 @@ int log_retain(struct log *log)
 {
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
+    if (log->retain_failed) return LOG_OK;
     if (log->cleaning != NULL) return LOG_OK; /* The next round. */
     if (log->config.cleanup_delete) {
         int known = log_times_load(log);
@@ -174,6 +210,7 @@ int log_retain(struct log *log)
 bool log_first_may_go(const struct log *log)
 {
     if (log->state != LOG_READY || log->cleaning != NULL || log->unlisted) return false;
+    if (log->retain_failed) return false;
     if (!log->config.cleanup_delete || log->segment_count < 2) return false;
     const struct segment *first = log->segments[0];
     return retain_may(log, 0) && first->sealed && !first->sealing;

@@ -28,7 +28,8 @@ struct crash_run {
     struct log *log;
     struct model *model;
     int32_t sequence;
-    bool trouble; /* Faults are arranged: steps may fail, then the script ends. */
+    bool trouble;                  /* Faults are arranged: steps may fail, then the script ends. */
+    int64_t retention_interval_ms; /* For the next start; 0: the usual. */
 };
 
 static inline bool dead(const struct crash_run *run)
@@ -90,6 +91,7 @@ static inline bool append_next(struct crash_run *run, int32_t count, uint32_t va
     if (!append(run, &what)) return false;
     run->sequence += count;
     struct model *model = run->model;
+    model->has_last = false; /* A snapshot has only the newest, which may be there now. */
     int64_t offset = model->end - count;
     settle(run);
     if (dead(run) || model->durable < model->end) return false;
@@ -129,6 +131,7 @@ static inline bool start(struct crash_run *run)
         .config = rig->config,
         .unsynced_max_bytes = 4u << 20,
         .cleaner_backoff_ms = 5,
+        .retention_interval_ms = run->retention_interval_ms,
         .cleaner_map_bytes = 1,
         .say = rig_say,
         .context = rig,
@@ -323,6 +326,68 @@ static inline void script_compact(struct crash_run *run)
     stop(run);
 }
 
+static inline void retain_under(struct crash_run *run, int64_t retention_bytes, int64_t ms)
+{
+    for (int i = 0; i < 16; i++)
+        append_next(run, 3, 150);
+    stop(run);
+    run->retention_interval_ms = 5;
+    run->rig->config.retention_bytes = retention_bytes;
+    run->rig->config.retention_ms = ms;
+    run->model->start_max = MODEL_RECORDS;
+    if (dead(run) || !start(run) || !open_log(run, false)) return;
+    log_set_high_watermark(run->log, log_end_assigned(run->log));
+    for (int i = 0; i < 12 && !dead(run); i++)
+        rig_turn(run->rig);
+    settle(run);
+    append_next(run, 2, 100);
+    stop(run);
+}
+
+static inline void script_retain(struct crash_run *run)
+{
+    retain_under(run, 1500, LOG_RETENTION_UNLIMITED);
+}
+
+/* All of it is old: one empty segment stays. */
+static inline void script_expire(struct crash_run *run)
+{
+    retain_under(run, LOG_RETENTION_UNLIMITED, 1000);
+}
+
+static inline void query_over(struct log_query *query)
+{
+    query->log = NULL;
+}
+
+/* All that asks and changes nothing, of a log that was opened anew. */
+static inline void script_lookups(struct crash_run *run)
+{
+    if (log_epoch_begin(run->log, 3) != LOG_OK) return;
+    script_transactions(run); /* Ends with a stop. */
+    if (dead(run) || !start(run) || !open_log(run, false)) return;
+    static struct log_query query;
+    for (int64_t time = 1000; time < 9000 && !dead(run); time += 2500) {
+        query = (struct log_query){.log = run->log, .timestamp_ms = time, .done = query_over};
+        log_query_start(&query);
+        for (int i = 0; i < 1000 && query.log != NULL && !dead(run); i++)
+            rig_turn(run->rig);
+        if (!dead(run)) assert_null(query.log);
+    }
+    for (int64_t offset = 0; offset < run->model->end && !dead(run); offset += 4) {
+        struct log_read in = {offset, INT64_MAX, 300, true};
+        struct log_range range;
+        struct log_aborted aborted[16];
+        uint32_t count;
+        int result = rig_read(run->rig, run->log, &in, &range);
+        if (result == LOG_OK && !dead(run))
+            result = rig_aborted(run->rig, run->log, &in, aborted, &count);
+        if (!run->trouble && !dead(run)) assert_int_equal(result, LOG_OK);
+        if (!dead(run)) log_range_release(&range);
+    }
+    stop(run);
+}
+
 /* ---- judging --------------------------------------------------------------------------------- */
 
 struct verdict {
@@ -409,7 +474,11 @@ static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
         struct log_range range;
         int result = rig_read(run->rig, run->log, &in, &range);
         if (result != LOG_OK) return wrong(verdict, "read at %lld: %d", (long long)offset, result);
-        if (range.size_bytes == 0) return wrong(verdict, "nothing at %lld", (long long)offset);
+        if (range.size_bytes == 0)
+            return wrong(verdict,
+                         "nothing at %lld: start %lld, end %lld, written %lld, %u segments",
+                         (long long)offset, (long long)log_start(run->log), (long long)end,
+                         (long long)log_end_written(run->log), log_segments(run->log));
         uint8_t *bytes = malloc(range.size_bytes);
         int64_t got =
             io_disk_read(run->rig->io, range.file, bytes, range.size_bytes, range.at_bytes);
@@ -428,7 +497,10 @@ static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
         }
         free(bytes);
         log_range_release(&range);
-        if (!good) return wrong(verdict, "a wrong batch before %lld", (long long)offset);
+        if (!good)
+            return wrong(verdict, "a wrong batch %lld..%lld, start %lld end %lld",
+                         (long long)header.base_offset, (long long)offset,
+                         (long long)log_start(run->log), (long long)end);
     }
     return true;
 }

@@ -171,23 +171,24 @@ struct log {
     struct list writes; /* struct log_write, in order. */
     struct list ready;  /* On logs->ready: something to hand over in this turn. */
     struct list watches;
-    struct list telling;    /* On logs->telling. */
-    int events;             /* To be told. */
-    struct list works;      /* struct log_work; the first one is running. */
-    bool working;           /* One runs, or is being finished. */
-    struct list queries;    /* struct log_query that wait for the opening. */
-    bool epochs_flushing;   /* A work writes leader-epoch-checkpoint. */
-    bool times_loading;     /* A work reads the closed segments' last times. */
-    int times_error;        /* Of the last one; told once. */
-    bool looking;           /* A lookup job is in flight. */
-    int look_error;         /* Of the last one; told once. */
-    uint32_t holds;         /* Jobs and tasks that point here: it is not freed before they end. */
-    struct list names;      /* On directory->names. */
-    struct list changing;   /* On logs->changing, until its change can start. */
-    struct list retaining;  /* On logs->retaining. */
-    struct clean *cleaning; /* A compaction works on it; or NULL. */
-    bool unclean;           /* Its batches do not hold: not compacted any more. */
-    bool background;        /* Opened for a task only: may be closed again. */
+    struct list telling;   /* On logs->telling. */
+    int events;            /* To be told. */
+    struct list works;     /* struct log_work; the first one is running. */
+    bool working;          /* One runs, or is being finished. */
+    struct list queries;   /* struct log_query that wait for the opening. */
+    bool epochs_flushing;  /* A work writes leader-epoch-checkpoint. */
+    bool retain_failed;    /* Files that retention took remain: no more is deleted, none is read. */
+    bool times_loading;    /* A work reads the closed segments' last times. */
+    int times_error;       /* Of the last one; told once. */
+    bool looking;          /* A lookup job is in flight. */
+    int look_error;        /* Of the last one; told once. */
+    uint32_t holds;        /* Jobs and tasks that point here: it is not freed before they end. */
+    struct list names;     /* On directory->names. */
+    struct list changing;  /* On logs->changing, until its change can start. */
+    struct list retaining; /* On logs->retaining. */
+    struct clean *cleaning;       /* A compaction works on it; or NULL. */
+    bool unclean;                 /* Its batches do not hold: not compacted any more. */
+    bool background;              /* Opened for a task only: may be closed again. */
     struct log_task *change_task; /* Being truncated or restarted; or NULL. */
     bool change_full;             /* It came on a full disk, half done. */
     int64_t recovery_cap;         /* The recovery point is told no higher. */

@@ -50,7 +50,7 @@ static int64_t checkpoint_value(const struct log *log, enum checkpoint_kind kind
     case CHECKPOINT_OF_STARTS: break;
     }
     if (!is_open(log)) return log->checkpoint_start;
-    return log->start > log->segments[0]->base ? log->start : -1;
+    return log->start > log->segments[0]->base || log->retain_failed ? log->start : -1;
 }
 
 static void checkpoint_pass(struct log_directory *directory,
