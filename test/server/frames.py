@@ -23,10 +23,6 @@ REFUSED = {
     "W7 Vote on a broker's listener": frame(header(52, 0, 1, flexible=True) + b"\0" * 8),
     "W8 Metadata 99": frame(header(3, 99, 1, flexible=True) + b"\0" * 8),
     "W8 Metadata -1": frame(header(3, -1, 1)),
-    "W8 Produce 2": frame(header(0, 2, 1) + b"\0" * 10),
-    "W8 Fetch 3": frame(header(1, 3, 1) + b"\0" * 20),
-    "W8 ListOffsets 0": frame(header(2, 0, 1) + b"\0" * 8),
-    "W8 CreateTopics 1": frame(header(19, 1, 1) + b"\0" * 9),
     "W9 Metadata 9 with the old header": frame(header(3, 9, 1) + b"\x00"),
     "W10 client id beyond the frame": frame(struct.pack(">hhih", 3, 1, 1, 200) + b"abc"),
     "W11 array of 2^31-1": frame(header(3, 1, 1) + struct.pack(">i", (1 << 31) - 1)),
@@ -34,6 +30,14 @@ REFUSED = {
     "W19 body cut short": frame(header(3, 1, 1) + b"\0\0"),
     "W23 TLS hello": bytes.fromhex("1603010200010001fc0303") + os.urandom(64),
     "W23 HTTP": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+# What Kafka 4.0 dropped: served unless dohle.legacy.protocols=false.
+REFUSED_WITHOUT_LEGACY = {
+    "W8 Produce 2": frame(header(0, 2, 1) + b"\0" * 10),
+    "W8 Fetch 3": frame(header(1, 3, 1) + b"\0" * 20),
+    "W8 ListOffsets 0": frame(header(2, 0, 1) + b"\0" * 8),
+    "W8 CreateTopics 1": frame(header(19, 1, 1) + b"\0" * 9),
 }
 
 
@@ -51,8 +55,16 @@ def resident(node):
 
 
 def test_refused_frames():
-    with Node() as node:
-        for name, data in REFUSED.items():
+    refuse({}, REFUSED)
+
+
+def test_versions_that_kafka_4_dropped_can_be_refused():
+    refuse({"dohle.legacy.protocols": "false"}, {**REFUSED, **REFUSED_WITHOUT_LEGACY})
+
+
+def refuse(settings, frames):
+    with Node(settings) as node:
+        for name, data in frames.items():
             with Raw(node.port) as raw:
                 raw.send(data)
                 assert raw.closed(), f"{name}: not closed"
@@ -299,14 +311,23 @@ def test_api_versions():
         assert struct.unpack(">h", raw.reply()[1][:2])[0] == 129
         raw.send(api_versions(5, 4, cluster=b"another"))
         assert struct.unpack(">h", raw.reply()[1][:2])[0] == 42
-        raw.send(api_versions(0, 5))
-        ranges = {}
-        body = raw.reply()[1]
-        for i in range(struct.unpack(">i", body[2:6])[0]):
-            key, low, high = struct.unpack_from(">hhh", body, 6 + 6 * i)
-            ranges[key] = (low, high)
-        assert ranges[0] == (0, 13) and ranges[1] == (4, 18) and ranges[18] == (0, 5), ranges
+        ranges = advertised(raw)
+        assert ranges[0] == (0, 13) and ranges[1] == (0, 18) and ranges[18] == (0, 5), ranges
         assert not {4, 5, 6, 7, 52, 62} & ranges.keys(), ranges
+    with Node({"dohle.legacy.protocols": "false"}) as node, Raw(node.port) as raw:
+        ranges = advertised(raw)
+        assert ranges[0] == (0, 13) and ranges[1] == (4, 18) and ranges[2] == (1, 11), ranges
+
+
+def advertised(raw):
+    """What ApiVersions 0 tells: key: (lowest, highest)."""
+    raw.send(api_versions(0, 5))
+    ranges = {}
+    body = raw.reply()[1]
+    for i in range(struct.unpack(">i", body[2:6])[0]):
+        key, low, high = struct.unpack_from(">hhh", body, 6 + 6 * i)
+        ranges[key] = (low, high)
+    return ranges
 
 
 TESTS = [value for name, value in sorted(globals().items()) if name.startswith("test_")]
