@@ -32,8 +32,8 @@ struct run {
 
 const char *run_fault_name(enum run_fault fault)
 {
-    static const char *const names[] = {"kill",  "power cut", "crash point", "stop",
-                                        "pause", "reset",     "half open",   "wall jump"};
+    static const char *const names[] = {"kill",  "power cut", "crash point", "stop", "pause",
+                                        "reset", "half open", "wall jump",   "stall"};
     return names[fault];
 }
 
@@ -148,6 +148,16 @@ static void run_stop(struct run *run)
         run_crashed(run);
 }
 
+/* A stopped thread, a page fault that takes seconds: the other shards go on. */
+static bool run_stall(struct run *run)
+{
+    uint32_t shards = run->cluster.shape.shards;
+    if (shards == 1) return false;
+    sim_shard_pause(run->cluster.ios[chance_below(&run->faults, shards)],
+                    chance_below(&run->faults, 3000));
+    return true;
+}
+
 /* Half an hour at most from the clients' clocks: a leader refuses records from an hour ahead. */
 static void run_wall_jump(struct run *run)
 {
@@ -179,6 +189,9 @@ static void run_strike(struct run *run, enum run_fault fault)
         if (!sim_node_sever_stream(machine)) return;
         break;
     case RUN_WALL_JUMP: run_wall_jump(run); break;
+    case RUN_STALL:
+        if (!run_stall(run)) return;
+        break;
     case RUN_FAULTS: break;
     }
     run_note(run, fault);

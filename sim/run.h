@@ -1,6 +1,7 @@
 /* run.h - one seed: the shape of a cluster, its clients, a storm of faults, healing, audits.
  *
- *   storm      clients work; kills, power cuts, crash points, stops, pauses, broken streams
+ *   storm      clients work; kills, power cuts, crash points, stops, pauses (of the machine or of
+ *              one shard), broken streams, clock jumps
  *   drain      no new faults; all that was begun is acknowledged within RUN_DRAIN_MS (I23)
  *   audit      every log is read from its start and held against what clients were told
  *   cut        the power is cut, the worst outcome; the node starts again
@@ -22,6 +23,7 @@ enum run_fault {
     RUN_RESET,
     RUN_SEVER,
     RUN_WALL_JUMP,
+    RUN_STALL, /* One shard of several does not run for a while. */
     RUN_FAULTS
 };
 

@@ -68,6 +68,7 @@ struct node {
     const char *failed;      /* Why this shard cannot serve any more; NULL: it can. */
     /* Of the first shard: */
     struct net_handler *handlers; /* broker_handlers, led to their shards; NULL: there is one. */
+    bool closing;                 /* node_close has begun; no shard has a thread any more. */
     bool resting;                 /* No shard turns any more: letters are not opened. */
     _Atomic bool stopping;
 };

@@ -267,7 +267,8 @@ static void node_turn_end(struct shard *shard)
      * once. */
     bool moved = node->controller != NULL && controller_log_moved_since(node);
     if (!list_empty(&node->produces_busy) && !node_logs_busy(node)) moved = true;
-    if (!list_empty(&node->recovered) && node->broker_epoch >= 0) moved = true;
+    if (!list_empty(&node->recovered) && node->broker_epoch >= 0 && !node->peers[0]->closing)
+        moved = true;
     if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;
 }
 
@@ -596,6 +597,7 @@ static bool node_is_open(const struct node *first)
 static void node_close_parts(struct node *first)
 {
     bool open = node_is_open(first);
+    first->closing = true;
     for (uint32_t i = 0; i < first->count; i++)
         if (first->peers[i] != NULL) coordinator_stop(first->peers[i]);
     if (open) node_drain(first);

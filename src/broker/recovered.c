@@ -130,6 +130,7 @@ static const struct image_partition *recovering(const struct node *node,
 void recovered_turn(struct node *node)
 {
     if (list_empty(&node->recovered) || node->broker_epoch < 0) return;
+    if (node->peers[0]->closing) return; /* The control part answers nobody any more. */
     struct recovered_call *told = recovered_new(node);
     bool room = told != NULL;
     while (room && !list_empty(&node->recovered) &&

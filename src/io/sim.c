@@ -207,7 +207,7 @@ static int64_t due_us(const struct sim_shard *shard)
     const struct sim_node *node = shard->node;
     if (node->crashed) return INT64_MAX;
     int64_t due = shard->ready ? node->world->now_us : shard->wake_us;
-    return MAX(due, node->paused_until_us);
+    return MAX(due, MAX(node->paused_until_us, shard->paused_until_us));
 }
 
 /* Time passes until something is there for the shard. */

@@ -119,6 +119,9 @@ uint64_t sim_node_io_count(const struct sim_node *node); /* Disk calls so far, a
 
 /* The node does not run until this much time has passed; its disk and its peers go on. */
 void sim_node_pause(struct sim_node *node, uint32_t pause_ms);
+/* One shard of the node's process does not run meanwhile: the scheduler has forgotten its thread.
+ */
+void sim_shard_pause(struct io *io, uint32_t pause_ms);
 void sim_node_wall_jump(struct sim_node *node, int64_t by_ms);   /* Forward or back. */
 void sim_node_space(struct sim_node *node, uint64_t disk_bytes); /* May be below what is used. */
 

@@ -204,6 +204,7 @@ struct sim_shard {
     bool ready; /* Something is there for it. */
     bool in_turn, in_job;
     int64_t wake_us; /* When it wants a turn anyway. */
+    int64_t paused_until_us;
     int64_t turn_us; /* World time as its turn began. */
     int64_t turn_wall_ms;
     int64_t lane_us; /* Its work lane is busy until then. */

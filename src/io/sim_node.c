@@ -217,6 +217,13 @@ void sim_node_pause(struct sim_node *node, uint32_t pause_ms)
     node->paused_until_us = MAX(node->paused_until_us, until_us);
 }
 
+void sim_shard_pause(struct io *io, uint32_t pause_ms)
+{
+    struct sim_shard *shard = sim_shard_of(io);
+    int64_t until_us = shard->node->world->now_us + (int64_t)pause_ms * 1000;
+    shard->paused_until_us = MAX(shard->paused_until_us, until_us);
+}
+
 void sim_node_wall_jump(struct sim_node *node, int64_t by_ms)
 {
     node->wall_clock_ms += by_ms;
