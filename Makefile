@@ -15,7 +15,7 @@ CC      = gcc
 endif
 # The same family, so that both kinds of object link under sanitizers.
 ifeq ($(origin CXX),default)
-CXX     = $(if $(findstring clang,$(CC)),clang++,g++)
+CXX     = $(if $(findstring clang,$(CC)),$(subst clang,clang++,$(CC)),g++)
 endif
 AR     ?= ar
 # For the generators, which run here also when $(CC) is a cross compiler.

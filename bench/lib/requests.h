@@ -64,8 +64,5 @@ void create_topic_try(struct client *client, const char *name, int32_t partition
 void join_group_call(struct client *client, struct group_member *member);
 
 /* ListOffsets v7: where the partition ends. `_try` returns the answer's error, 0 for none. */
-int16_t end_offset_try(struct client *client,
-                       const char *topic,
-                       int32_t partition,
-                       int64_t *offset);
+int16_t end_offset_try(struct client *client, const char *name, int32_t index, int64_t *offset);
 int64_t end_offset_call(struct client *client, const char *name, int32_t index);

@@ -76,10 +76,10 @@ struct tap {
 };
 
 /* The listener for the broker at this address, opened if there is none. NULL: it could not be. */
-struct tap_listener *tap_listener_for(struct tap *tap, struct view host, int32_t port);
+struct tap_listener *tap_listener_for(struct tap *tap, struct view name, int32_t port);
 
 /* Show a segment: print it, or write it into the capture. */
-void tap_show(void *tap, const struct stream_segment *segment);
+void tap_show(void *context, const struct stream_segment *segment);
 
 /* Now, in microseconds since 1970. */
 int64_t tap_wall_us(void);

@@ -63,15 +63,13 @@ struct group_now {
     int64_t now_ms, wall_ms; /* As in a step. */
 };
 void group_explain(const struct groups *groups,
-                   struct view group,
+                   struct view id,
                    struct view member,
                    struct group_now now,
                    struct group_explained *out);
 
 /* The n-th remembered event of a group that is known, the oldest first. */
-const struct group_event *group_event_at(const struct groups *groups,
-                                         struct view group,
-                                         uint32_t n);
+const struct group_event *group_event_at(const struct groups *groups, struct view id, uint32_t n);
 
 /* Is the event this member's? */
 bool group_event_of(const struct group_event *event, struct view member);
