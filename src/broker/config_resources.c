@@ -1,4 +1,4 @@
-/* config_resources.c - ListConfigResources: what can have settings, by kind (log.md 25.10). */
+/* config_resources.c - ListConfigResources: what can have settings, by kind. */
 #include "broker/broker.h"
 #include "gen/list_config_resources_request.h"
 #include "gen/list_config_resources_response.h"

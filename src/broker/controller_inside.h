@@ -76,6 +76,6 @@ void raft_turn(struct controller *c, bool last);
 /* The log may begin at the oldest snapshot, when there is a newer one. */
 void controller_trim(struct controller *c);
 
-/* Begin a snapshot of the committed image if enough has come since the last one (kraft.md 13.10).
+/* Begin a snapshot of the committed image if enough has come since the last one.
  * When to ask again; INT64_MAX: when something has been committed. */
 int64_t controller_snapshot_turn(struct controller *c);

@@ -4,7 +4,7 @@
  * The bytes are made here, from the image that clients are told, between two batches; a job writes
  * them through a .part file, synced and renamed. The newest two are kept: the log then begins at
  * the older of them, so that a broker that lags a little still finds its records, and one that lags
- * a lot gets the newer (kraft.md 13.10). */
+ * a lot gets the newer. */
 #include "broker/controller_inside.h"
 #include "record/batch_build.h"
 

@@ -167,7 +167,7 @@ void coordinator_step(struct coordinator_part *part, struct step *step, struct r
     step->caller.version = request->version;
 }
 
-/* What a client is told of a failed append: groups.md 1.9. */
+/* What a client is told of a failed append, in Kafka's mapping. */
 static enum kafka_error append_error(int16_t error)
 {
     switch (error) {

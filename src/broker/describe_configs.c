@@ -1,5 +1,5 @@
-/* describe_configs.c - DescribeConfigs: every setting with its value, where it comes from, and why
- * (log.md 25.5). The table of settings is schema/configs.json; values are core/cluster's. */
+/* describe_configs.c - DescribeConfigs: every setting with its value, where it comes from, and why.
+ * The table of settings is schema/configs.json; values are core/cluster's. */
 #include "broker/broker.h"
 #include "core/config.h"
 #include "core/group_config.h"

@@ -1,5 +1,4 @@
-/* envelope.c - Envelope: a request that a broker took from its client and passes on
- * (kraft.md 16.1).
+/* envelope.c - Envelope: a request that a broker took from its client and passes on.
  *
  * What lies inside is a whole request without its length. It is decoded here, decided as any call
  * of the controller, and its answer, header and body, goes back in the envelope's. */

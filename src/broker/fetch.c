@@ -1,7 +1,7 @@
 /* fetch.c - Fetch: find the bytes of each partition, send them from the file, or wait for more.
  *
  * A fetch is a list of items, taken from the request or from its session. Reading all items says
- * whether there is enough to answer (log.md 10.5); if not, the fetch lets go of what it found,
+ * whether there is enough to answer; if not, the fetch lets go of what it found,
  * waits on its replicas until something moved that it may read, and reads anew at the end of that
  * turn, so that many appends in one turn cost one look. The first partition with data may exceed
  * the limits by one batch, no other one does (10.4). */
@@ -30,7 +30,7 @@ static void fetch_release(struct fetch *fetch)
         log_range_release(&fetch->items[i].range);
 }
 
-/* ---- reading one partition: log.md 10.3 ------------------------------------------------------ */
+/* ---- reading one partition ------------------------------------------------------------------- */
 
 static const struct image_topic *fetch_topic(struct fetch *fetch, const struct fetch_item *item)
 {

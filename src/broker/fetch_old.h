@@ -1,5 +1,5 @@
 /* fetch_old.h - Fetch below version 4: its clients know no batches, so what was read is turned into
- * message sets of magic 0 or 1 (log.md 34.4). */
+ * message sets of magic 0 or 1. */
 #pragma once
 
 #include "broker/fetch.h"

@@ -1,7 +1,7 @@
 /* fetch_session.h - incremental fetch sessions (KIP-227): which partitions a client follows.
  *
  * A session keeps its partitions in the order in which they are looked at: what was sent goes to
- * the end. The cache is bounded; who may be evicted follows Kafka's rules (log.md 11). Pure data:
+ * the end. The cache is bounded; who may be evicted follows Kafka's rules. Pure data:
  * the time comes in, nothing is sent from here. Memory: the node's. */
 #pragma once
 

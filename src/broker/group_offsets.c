@@ -1,4 +1,4 @@
-/* group_offsets.c - OffsetCommit, OffsetFetch, OffsetDelete (groups.md 2.4, 11.4, 17).
+/* group_offsets.c - OffsetCommit, OffsetFetch, OffsetDelete.
  *
  * Partitions are looked up in the image first; what is left goes to the group. Versions that name
  * topics by id are answered by id, the others by name; the machine knows both. */

@@ -1,5 +1,5 @@
 /* group_regex.h - subscriptions of consumer groups by regular expression: is it one, and which
- * topics does it match (groups.md 12.10)?
+ * topics does it match?
  *
  * Matching is done where the heartbeat is handled that finds it due, with the rights of who sent
  * it; the result is a step of its own, and members get it with their next heartbeat. Cost:

@@ -2,7 +2,7 @@
  * LeaveGroup. Each asks a step of core/group.h and holds the answer (coordinator.h).
  *
  * Order of checks before the group: authorization, is the coordinator serving, the group's id, the
- * partition's state (groups.md 5.1, 6.1, 7.1). */
+ * partition's state. */
 #include "broker/broker.h"
 #include "broker/controller.h"
 #include "broker/coordinator.h"

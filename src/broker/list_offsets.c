@@ -1,7 +1,7 @@
 /* list_offsets.c - ListOffsets and OffsetForLeaderEpoch: offsets by place, by time, by epoch.
  *
  * Special timestamps are answered from the log's ends; times are looked up in the background by a
- * query for each partition, and the request is answered when the last one is back (log.md 12, 13).
+ * query for each partition, and the request is answered when the last one is back.
  */
 #include "broker/broker.h"
 #include "core/names.h"
@@ -98,7 +98,7 @@ static void listed_query_done(struct log_query *query)
 }
 
 /* Version 0 knows no times of records: it lists where segments begin, and the end, each with the
- * time of its file (log.md 34.5). */
+ * time of its file. */
 struct old_place {
     int64_t offset;
     int64_t time_ms;

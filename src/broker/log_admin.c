@@ -1,4 +1,4 @@
-/* log_admin.c - DeleteRecords, DescribeProducers, DescribeLogDirs (log.md 25.4, 25.7). */
+/* log_admin.c - DeleteRecords, DescribeProducers, DescribeLogDirs. */
 #include "broker/broker.h"
 #include "gen/delete_records_request.h"
 #include "gen/delete_records_response.h"

@@ -1,6 +1,6 @@
 /* metadata.c - what the cluster looks like: Metadata, DescribeCluster, DescribeTopicPartitions.
  *
- * All of it is read from the committed image (log.md 14). Endpoints are those of the listener that
+ * All of it is read from the committed image. Endpoints are those of the listener that
  * the client came through; a node that advertises no address of its own tells each client the one
  * by which it was reached. */
 #include "base/view_sort.h"

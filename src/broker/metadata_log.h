@@ -1,7 +1,7 @@
 /* metadata_log.h - the files of __cluster_metadata-0 beside its segments: checkpoints,
  * quorum-state.
  *
- * Formats are Kafka's (kraft.md 4): a checkpoint is a file of batches, control records at its head
+ * Formats are Kafka's: a checkpoint is a file of batches, control records at its head
  * and foot, metadata records between. All calls block: before serving, or in a job. */
 #pragma once
 

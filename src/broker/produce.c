@@ -47,7 +47,7 @@ static void produce_fail(struct produce_part *part, int16_t error)
     request_error(part->produce->request, error);
 }
 
-/* ---- before the log: log.md 8.2 -------------------------------------------------------------- */
+/* ---- before the log -------------------------------------------------------------------------- */
 
 static bool produce_is_transactional(struct view records)
 {
@@ -68,7 +68,7 @@ static int16_t produce_check(struct node *node,
         return KAFKA_TOPIC_AUTHORIZATION_FAILED;
     if (topic == NULL || image_partition(topic, partition) == NULL)
         return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
-    /* The first batch's frame comes before anything is known of the replica (log.md 8.2 P3). Old
+    /* The first batch's frame comes before anything is known of the replica. Old
      * versions bring message sets, which the log looks at. */
     struct batch_header header;
     bool old = request->version < PRODUCE_FIRST_OF_BATCHES;

@@ -1,5 +1,5 @@
-/* quota_admin.c - DescribeClientQuotas: the quotas of the committed image that a filter lets pass
- * (security.md 12.2). They are altered by core/cluster_quota.c. */
+/* quota_admin.c - DescribeClientQuotas: the quotas of the committed image that a filter lets pass.
+ * They are altered by core/cluster_quota.c. */
 #include "broker/broker.h"
 #include "core/names.h"
 #include "gen/client_quota_record.h"

@@ -58,7 +58,7 @@ struct replica *replica_find(const struct node *node, struct uuid topic_id, int3
 /* The image has changed: make, lead, or delete. */
 void replicas_follow(struct node *node, const struct image_change *change);
 
-/* Kafka's error for a request that needs the leader of a partition (log.md 8.4 L2-L3, 10.3):
+/* Kafka's error for a request that needs the leader of a partition:
  * `epoch` the client's current leader epoch or -1. On NONE `*out` is the replica. */
 MUST_USE int16_t replica_leader(struct node *node,
                                 const struct image_topic *topic,

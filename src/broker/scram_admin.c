@@ -1,5 +1,5 @@
 /* scram_admin.c - DescribeUserScramCredentials: which mechanisms users have credentials for, never
- * the credentials (security.md 12.4). */
+ * the credentials. */
 #include <stdlib.h>
 
 #include "broker/broker.h"

@@ -55,6 +55,6 @@ struct view settings_given(void *context, struct view name);
 void settings_fault(struct settings *settings, const char *name, const char *format, ...)
     PRINTF(3, 4);
 
-/* settings_listeners.c: the listener settings together (security.md 1.2 to 1.7 of the facts;
- * Kafka's rules). Fills `listeners`, the one between brokers first. */
+/* settings_listeners.c: the listener settings together. Fills `listeners`, the one between brokers
+ * first. */
 void settings_listeners(struct settings *settings);

@@ -1,5 +1,4 @@
-/* assignor.h - who gets which partition: the server-side assignors `range` and `uniform` of Kafka
- * (groups.md 14).
+/* assignor.h - who gets which partition: the server-side assignors `range` and `uniform` of Kafka.
  *
  * Pure functions of their input: the same members in the same order give the same answer, so the
  * caller sorts them by id. Racks play no part, as in Kafka. */

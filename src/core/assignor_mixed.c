@@ -1,4 +1,4 @@
-/* assignor_mixed.c - the uniform assignor where members want different topics (groups.md 14.3):
+/* assignor_mixed.c - the uniform assignor where members want different topics:
  * keep what was, give what is free to who has least, then move single partitions until no
  * subscriber of a topic has two more than another. */
 #include "core/assignor_internal.h"

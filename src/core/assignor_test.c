@@ -1,4 +1,4 @@
-/* assignor_test.c - the assignors of consumer groups: groups.md 14, T106 to T108, T189. */
+/* assignor_test.c - the assignors of consumer groups: cases T106 to T108, T189. */
 #include "core/core_test.h"
 
 #include "core/assignor.h"

@@ -138,7 +138,7 @@ void change_begin(struct change *change,
     };
 }
 
-/* A reassignment is complete when what stays in the ISR is enough (kraft.md 15.8). */
+/* A reassignment is complete when what stays in the ISR is enough. */
 static void change_complete(struct change *change)
 {
     if (change->adding.count == 0 && change->removing.count == 0) return;

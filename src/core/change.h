@@ -4,7 +4,7 @@
  *     change.isr = ...;                    set what is to be different
  *     result = change_end(&change);        adds the record, if anything is
  *
- * Rules: kraft.md 15. Internal to the controller. */
+ * Internal to the controller. */
 #pragma once
 
 #include "core/cluster_internal.h"
@@ -86,7 +86,7 @@ static inline struct image_ids change_one(const int32_t *id)
     return (struct image_ids){id, *id >= 0 ? 1 : 0};
 }
 
-/* Where a new replica on this broker lies by default (kraft.md 10.1). */
+/* Where a new replica on this broker lies by default. */
 struct uuid change_default_directory(const struct image *image, int32_t id);
 
 /* What to do with many partitions: those that `concerns` says get the same overrides. */

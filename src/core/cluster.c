@@ -2,7 +2,7 @@
  *
  * Soft state is two maps: by broker, what its heartbeats told; by (broker, epoch), when it was last
  * heard. Only the expiry check takes contacts out; registration and fencing leave them alone, which
- * decides who is refused as a duplicate (kraft.md, trap 29). */
+ * decides who is refused as a duplicate. */
 #include "core/cluster_internal.h"
 
 #include "core/change.h"

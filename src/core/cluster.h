@@ -91,9 +91,9 @@ struct cluster_bootstrap {
     uint32_t count;
 };
 
-/* This node leads and has applied all committed records. Adds the activation records (kraft.md
- * 11.3): nothing on a log that has a metadata.version, else the bootstrap transaction; an Abort in
- * front where a transaction is open. All unfenced brokers get a full session from now on.
+/* This node leads and has applied all committed records. Adds the activation records: nothing on a
+ * log that has a metadata.version, else the bootstrap transaction; an Abort in front where a
+ * transaction is open. All unfenced brokers get a full session from now on.
  *
  *   STEP_DONE      active. If the append fails, cluster_resign().
  *   STEP_E_MEMORY  still inactive.
@@ -190,14 +190,14 @@ struct allocate_producer_ids_response;
 struct assign_replicas_to_dirs_request;
 struct assign_replicas_to_dirs_response;
 
-/* BrokerRegistration 0-4 (kraft.md 9). May return STEP_MORE: the old incarnation leaves its ISRs
+/* BrokerRegistration 0-4. May return STEP_MORE: the old incarnation leaves its ISRs
  * first. */
 MUST_USE enum step_result cluster_register_broker(struct cluster *cluster,
                                                   struct step *step,
                                                   const struct broker_registration_request *in,
                                                   struct broker_registration_response *out);
 
-/* BrokerHeartbeat 0-2 (kraft.md 8). May return STEP_MORE. */
+/* BrokerHeartbeat 0-2. May return STEP_MORE. */
 MUST_USE enum step_result cluster_heartbeat(struct cluster *cluster,
                                             struct step *step,
                                             const struct broker_heartbeat_request *in,
@@ -366,7 +366,7 @@ struct alter_partition_reassignments_response;
 struct list_partition_reassignments_request;
 struct list_partition_reassignments_response;
 
-/* AlterPartition 2-3 (kraft.md 15.7). */
+/* AlterPartition 2-3. */
 MUST_USE enum step_result cluster_alter_partition(struct cluster *cluster,
                                                   struct step *step,
                                                   const struct alter_partition_request *in,

@@ -1,5 +1,5 @@
 /* cluster_acl.c - CreateAcls, DeleteAcls, DescribeAcls: what an ACL may be, and which a filter
- * means (security.md 9).
+ * means.
  *
  * The entries are kept as their records. A request that needs them reads all of them once; a set of
  * their texts without the id says which exist already, so that cost is O(entries + request). */

@@ -11,8 +11,8 @@
  *                                       session over, new incarnation
  *
  * FENCED is in the log (and so is "in controlled shutdown", which only a new incarnation clears);
- * SHUTTING_DOWN is soft: the offset that the others must have passed. Order of checks and records:
- * kraft.md 8 and 9. */
+ * SHUTTING_DOWN is soft: the offset that the others must have passed. The checks
+ * and the records stand in Kafka's order. */
 #include "core/change.h"
 
 #include "gen/broker_heartbeat_request.h"
@@ -298,7 +298,7 @@ static int64_t beat_lowest_active(const struct cluster *cluster)
     return lowest;
 }
 
-/* The transition table of kraft.md 8.2. */
+/* The transition table. */
 static enum beat_next beat_decide(const struct cluster *cluster,
                                   const struct image_node *broker,
                                   const struct broker_heartbeat_request *in)

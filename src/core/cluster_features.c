@@ -1,5 +1,5 @@
-/* cluster_features.c - finalized features, and the controllers that must be able to run them. Order
- * of the checks: kraft.md 12.5, 16.4, 9.7. */
+/* cluster_features.c - finalized features, and the controllers that must be able to run them. The
+ * checks stand in Kafka's order. */
 #include "core/cluster_internal.h"
 
 #include "gen/controller_registration_request.h"

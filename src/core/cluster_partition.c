@@ -1,5 +1,5 @@
 /* cluster_partition.c - what brokers ask about their partitions: AlterPartition, the directories of
- * replicas. Order of the checks: kraft.md 15.7 and 10.3. */
+ * replicas. The checks stand in Kafka's order. */
 #include "core/change.h"
 
 #include "gen/alter_partition_request.h"

@@ -1,5 +1,4 @@
-/* cluster_partition_test.c - partitions, reassignments, elections, features: kraft.md chapter 18.
- */
+/* cluster_partition_test.c - partitions, reassignments, elections, features. */
 #include "core/cluster_rig.h"
 
 #include "gen/alter_partition_reassignments_request.h"

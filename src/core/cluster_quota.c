@@ -1,5 +1,4 @@
-/* cluster_quota.c - AlterClientQuotas: what an entity and its limits may be, and their records
- * (security.md 12.1).
+/* cluster_quota.c - AlterClientQuotas: what an entity and its limits may be, and their records.
  *
  * Every entry stands for itself: all its records, or none and an error. Two entries of one entity
  * are both refused, whatever they want. */

@@ -2,7 +2,7 @@
  *
  * Four brokers register, beat, stall, come back as others, drain, lose directories; topics come and
  * go, leaders change ISRs, reassignments start and are taken back; batches are lost; the controller
- * fails over. Checked throughout: kraft.md's rules about leaders, ISR and ELR, epochs that only
+ * fails over. Checked throughout: the rules about leaders, ISR and ELR, epochs that only
  * grow, one leader per leader epoch, and that the image is what its records make. */
 #include "core/cluster_rig.h"
 

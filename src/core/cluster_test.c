@@ -1,4 +1,4 @@
-/* cluster_test.c - the controller's brokers: narrated traces of kraft.md chapter 18, by number.
+/* cluster_test.c - the controller's brokers: narrated traces, by the number of the case.
  *
  * "(error,caught up,fenced,shut down)" is a heartbeat's answer; what follows are the records. */
 #include "core/cluster_internal.h"

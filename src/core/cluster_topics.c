@@ -1,4 +1,5 @@
-/* cluster_topics.c - topics: create, delete, add partitions. Order of the checks: log.md 25.1-25.3.
+/* cluster_topics.c - topics: create, delete, add partitions, each with its checks in
+ * Kafka's order.
  *
  * Each topic of a request stands for itself: its records are added when all its checks have passed,
  * or taken off again. */

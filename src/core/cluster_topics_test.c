@@ -1,5 +1,5 @@
-/* cluster_topics_test.c - topics and settings: log.md 25.1-25.6 and its cases 94-96, 125, 126;
- * kraft.md T54, T60. Placement's evenness as a property. */
+/* cluster_topics_test.c - topics and settings: cases 94-96, 125 and 126 of the log's
+ * and T54 and T60 of the controller's. Placement's evenness as a property. */
 #include "core/cluster_rig.h"
 
 #include "core/placement.h"

@@ -111,6 +111,6 @@ bool config_list_has(struct view list, struct view item);
 /* Looks up a value by name; the null view if it is not set. */
 typedef struct view config_lookup(void *context, struct view name);
 
-/* Rules that bind several settings of one topic (log.md 26.1), asked with `lookup` over the
+/* Rules that bind several settings of one topic, asked with `lookup` over the
  * effective values. Returns NULL, or the rule that is broken, in words (constant). */
 const char *config_check_topic(config_lookup *lookup, void *context);

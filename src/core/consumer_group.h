@@ -73,7 +73,7 @@ struct consumer_group_beat {
     int64_t arrived_ms;
 };
 
-/* ConsumerGroupHeartbeat 0-1 (groups.md 12). `out` is complete at return, its parts are in the
+/* ConsumerGroupHeartbeat 0-1. `out` is complete at return, its parts are in the
  * step's arena; errors are in it. STEP_E_MEMORY: nothing has changed. */
 MUST_USE enum step_result consumer_group_heartbeat(struct groups *groups,
                                                    struct step *step,
@@ -86,7 +86,7 @@ MUST_USE enum step_result consumer_group_heartbeat(struct groups *groups,
 /* Is this expression in use by a member of the group, and so known to be one? */
 bool consumer_group_regex_known(const struct groups *groups, struct view id, struct view regex);
 
-/* Is it time to match the group's expressions with the topics (groups.md 12.10)? If so, that this
+/* Is it time to match the group's expressions with the topics? If so, that this
  * is done now is noted, and `regexes` are those to match, `*count` of them, in the step's arena.
  * NULL: no, or no memory. `fresh`: the request that asks has brought a new expression. */
 const struct view *consumer_group_regex_due(struct groups *groups,

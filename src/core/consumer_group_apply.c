@@ -1,5 +1,5 @@
 /* consumer_group_apply.c - records of consumer groups into the groups: the only place where their
- * logged state changes, for a live step and for loading alike (groups.md 18.4).
+ * logged state changes, for a live step and for loading alike.
  *
  * A record that cannot follow what is there (a tombstone of a member that still holds something) is
  * a fault: whoever wrote the log was not a group coordinator. */

@@ -1,5 +1,4 @@
-/* consumer_group_beat.c - ConsumerGroupHeartbeat: who asks, what has changed, what follows
- * (groups.md 12.3 to 12.7, 12.11).
+/* consumer_group_beat.c - ConsumerGroupHeartbeat: who asks, what has changed, what follows.
  *
  * A step looks at the group as it is and at the member as it would be; the records it makes are
  * what lies between. Their order is Kafka's: what the member says (5), the group's epoch (3),

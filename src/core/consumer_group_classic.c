@@ -1,5 +1,5 @@
 /* consumer_group_classic.c - members of a consumer group that speak the classic protocol: their
- * JoinGroup, SyncGroup, Heartbeat, and LeaveGroup for members of either (groups.md 7.5, 13).
+ * JoinGroup, SyncGroup, Heartbeat, and LeaveGroup for members of either.
  *
  * To them the group's epochs are generations. They are never leader: what they get was assigned
  * here. Their session is their own; `join` and `sync` timers take the place of the rebalance timer.

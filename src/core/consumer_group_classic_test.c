@@ -1,5 +1,5 @@
 /* consumer_group_classic_test.c - classic members of consumer groups, and groups that change their
- * protocol: groups.md 7.5 (rows D1 to D10), 13, and its cases T27 to T32, T102 to T105, T167 to
+ * protocol: rows D1 to D10 of Heartbeat, and cases T27 to T32, T102 to T105, T167 to
  * T169. */
 #include "core/consumer_group_rig.h"
 

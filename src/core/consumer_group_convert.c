@@ -1,5 +1,4 @@
-/* consumer_group_convert.c - a group that changes its protocol while it runs
- * (groups.md 13.6, 13.7).
+/* consumer_group_convert.c - a group that changes its protocol while it runs.
  *
  * What the group will be is built in a shell that nobody finds; its records are read off it, and
  * the shell goes. They are applied like any others: first the tombstones of what the group was. */
@@ -67,7 +66,7 @@ static enum kafka_error upgrade_member(const struct member *from,
     return made ? KAFKA_NONE : KAFKA_COORDINATOR_NOT_AVAILABLE;
 }
 
-/* In the order of groups.md 13.6. */
+/* In the order of Kafka's conversion. */
 static bool upgrade_records(const struct group *shell, struct step *step)
 {
     const struct consumer_group *group = shell->consumer;

@@ -310,7 +310,7 @@ void consumer_group_timer(struct consumer_member *member,
                           struct step *step);
 
 /* ---- consumer_group_classic.c */
-/* Heartbeat 0-4 of a classic member: groups.md 7.5. */
+/* Heartbeat 0-4 of a classic member. */
 MUST_USE enum kafka_error consumer_group_classic_beat(struct group *group,
                                                       const struct group_beat *beat);
 /* JoinGroup to a consumer group; STEP_MORE: it is empty and makes way, apply and join again. */

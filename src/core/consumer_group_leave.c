@@ -1,5 +1,5 @@
 /* consumer_group_leave.c - members that leave a consumer group, or are removed because they were
- * not heard or did not give partitions up in time (groups.md 12.11). */
+ * not heard or did not give partitions up in time. */
 #include "core/consumer_group_internal.h"
 
 /* Has anybody the expression who stays, or who is before `at` among those that leave? */

@@ -1,5 +1,4 @@
-/* consumer_group_reconcile.c - one member's next step from what it holds to its target (groups.md
- * 12.9).
+/* consumer_group_reconcile.c - one member's next step from what it holds to its target.
  *
  * Revoke before assign: a member that is to give something up gets nothing new, and stays in its
  * epoch, until it does not report those partitions any more; only then are they free for others,

@@ -1,5 +1,5 @@
 /* consumer_group_record.c - what a step decides about a consumer group, as records of
- * __consumer_offsets (groups.md 18.3), as Apache Kafka 4.4 writes them.
+ * __consumer_offsets, as Apache Kafka 4.4 writes them.
  *
  * Each record is encoded at once: what it was made from may go before the step is over. */
 #include "core/consumer_group_internal.h"
@@ -300,7 +300,7 @@ bool consumer_member_gone(struct step *step, struct view group, struct view memb
            consumer_gone(step, CONSUMER_KEY_SAID, group, member);
 }
 
-/* In the order that a reader insists on: groups.md 18.4. */
+/* In the order that a reader insists on. */
 bool consumer_group_gone(const struct group *group, struct step *step)
 {
     const struct consumer_group *consumer = group->consumer;

@@ -1,4 +1,4 @@
-/* consumer_group_regex.c - subscriptions by a regular expression (groups.md 12.10): when the
+/* consumer_group_regex.c - subscriptions by a regular expression: when the
  * expressions of a group are to be matched with the topics, and what the result does to it.
  *
  * Whether an expression is one and what it matches is found outside, so that this stays pure. */

@@ -1,5 +1,5 @@
 /* consumer_group_target.c - the target assignment of a consumer group: an assignor over its members
- * and topics, and what is different as records (groups.md 12.8). */
+ * and topics, and what is different as records. */
 #include "core/assignor.h"
 #include "core/consumer_group_internal.h"
 #include "core/image.h"

@@ -1,4 +1,4 @@
-/* consumer_group_test.c - consumer groups as narrated traces: the cases of groups.md 24.4 and 24.8
+/* consumer_group_test.c - consumer groups as narrated traces: the cases
  * by number, each with the records that Apache Kafka 4.4 writes. */
 #include "core/consumer_group_rig.h"
 
@@ -33,7 +33,7 @@ static void alone(void **state)
         "foo 0@4 1@4 2@4 3@4 4@4 5@4");
 }
 
-/* T87, T88, T90, T91, T173 and groups.md 12.3: no refusal leaves a trace. */
+/* T87, T88, T90, T91, T173: no refusal leaves a trace. */
 static void refusals(void **state)
 {
     struct crig *rig = *state;
@@ -93,8 +93,9 @@ static void raise_to(struct crig *rig, int32_t epoch)
     assert_int_equal(crig_group(rig)->consumer->epoch, epoch);
 }
 
-/* T92: groups.md 12.13, the ten steps. The assignor here gives other numbers than the one of the
- * original, so the group is brought to its targets by range and sizes that give the same shape. */
+/* T92: the ten steps from one member to two. The assignor here gives other numbers than the one of
+ * the original, so the group is brought to its targets by range and sizes that give the same shape.
+ */
 static void reconciliation(void **state)
 {
     struct crig *rig = *state;
@@ -548,7 +549,7 @@ static void hash_broker(struct crig *rig, int32_t id, struct view rack)
     crig_image_apply(rig, &step);
 }
 
-/* T192: the vectors of groups.md 12.7. */
+/* T192: vectors of the topic hash. */
 static void hashes(void **state)
 {
     static const int32_t nowhere[] = {7, 8}, racked[] = {1, 2};

@@ -1,7 +1,7 @@
 /* consumer_group_topics.c - what the members of a consumer group want, as a step sees them: names
  * and resolved expressions, the topics of these that are there, and the hash of those.
  *
- * The hash (groups.md 12.7) is Apache Kafka's, so that a group that moves between servers does not
+ * The hash is Apache Kafka's, so that a group that moves between servers does not
  * change its epoch: XXH3-64 over each topic's id, name, partitions and racks, and over these hashes
  * in the order of the names. */
 #include "core/consumer_group_internal.h"

@@ -1,6 +1,5 @@
-/* consumer_group_update.c - what follows when a member of a consumer group has said something
- * (groups.md 12.7): does the group's epoch rise, is there a new target, what does the member hold
- * then.
+/* consumer_group_update.c - what follows when a member of a consumer group has said something: does
+ * the group's epoch rise, is there a new target, what does the member hold then.
  *
  * The same for a heartbeat of this protocol and for a classic Join; the records come in Kafka's
  * order. The group may be a blank, the member new, or come in the place of another. */

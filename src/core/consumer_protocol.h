@@ -1,5 +1,5 @@
 /* consumer_protocol.h - what classic consumers put into the bytes of JoinGroup and SyncGroup:
- * subscriptions and assignments (groups.md 18.7).
+ * subscriptions and assignments.
  *
  * Two bytes of version, then the message. A version above those known is read as the highest known
  * one. Topics are names there and ids here; names that the image has not are left out. Pure. */

@@ -125,7 +125,7 @@ struct group_join {
     struct view client_host; /* "/127.0.0.1" */
 };
 
-/* JoinGroup 0-9 (groups.md 5). The answer comes through groups_answer(), perhaps much later.
+/* JoinGroup 0-9. The answer comes through groups_answer(), perhaps much later.
  * STEP_MORE: an empty consumer group makes way; append, apply, and call it again.
  * STEP_E_MEMORY: nothing has changed, and `wait` is not kept. */
 MUST_USE enum step_result group_join(struct groups *groups,
@@ -133,7 +133,7 @@ MUST_USE enum step_result group_join(struct groups *groups,
                                      const struct group_join *in,
                                      struct group_wait *wait);
 
-/* SyncGroup 0-5 (groups.md 6); as above. The check that a request of version 5 names protocol type
+/* SyncGroup 0-5; as above. The check that a request of version 5 names protocol type
  * and name is the caller's: it comes before everything else. */
 MUST_USE enum step_result group_sync(struct groups *groups,
                                      struct step *step,
@@ -149,7 +149,7 @@ struct group_beat {
 };
 
 /* Heartbeat 0-4: a member says that it is alive. Fencing first, then member, then generation, then
- * state (groups.md 7.3). Logs nothing: the contact is soft state.
+ * state. Logs nothing: the contact is soft state.
  *
  *   NONE                   the session runs to arrived_ms + its timeout
  *   REBALANCE_IN_PROGRESS  the same, and the member is to join again
@@ -161,7 +161,7 @@ MUST_USE enum kafka_error group_heartbeat(struct groups *groups, const struct gr
 /* Is it a consumer group? */
 bool group_is_consumer(const struct groups *groups, struct view id);
 
-/* LeaveGroup 0-5 (groups.md 8). Of a consumer group the members leave with the records, so that a
+/* LeaveGroup 0-5. Of a consumer group the members leave with the records, so that a
  * failed append is the answer to all of them. `out` is complete at return; members are in the
  * step's arena. */
 MUST_USE enum step_result group_leave(struct groups *groups,

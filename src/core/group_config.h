@@ -1,5 +1,5 @@
 /* group_config.h - settings of one group (ConfigResource GROUP): what stands for them at the
- * broker, within which bounds (groups.md 23.3).
+ * broker, within which bounds.
  *
  * A group's "consumer.session.timeout.ms" overrides the broker's
  * "group.consumer.session.timeout.ms" and lies between its ".min." and ".max." kin, for every

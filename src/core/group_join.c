@@ -1,4 +1,4 @@
-/* group_join.c - JoinGroup: new members, known ones, static ones that come back (groups.md 5, 10).
+/* group_join.c - JoinGroup: new members, known ones, static ones that come back.
  */
 #include "core/consumer_group_internal.h"
 
@@ -89,7 +89,7 @@ static enum step_result join_hand_out(const struct joining *j, struct view id)
     return join_refuse(j, KAFKA_MEMBER_ID_REQUIRED, id);
 }
 
-/* ---- static members that come back: groups.md 10.2, 10.3 ------------------------------------- */
+/* ---- static members that come back ----------------------------------------------------------- */
 
 static struct member *replace_make(const struct joining *j,
                                    const struct member *old,
@@ -207,7 +207,7 @@ static enum step_result join_unknown(const struct joining *j)
     return owner == NULL ? join_add(j, id) : join_replace(j, owner, id);
 }
 
-/* ---- members that are known: groups.md 5.5 --------------------------------------------------- */
+/* ---- members that are known ------------------------------------------------------------------ */
 
 static enum step_result join_again(const struct joining *j, struct member *member)
 {

@@ -326,7 +326,7 @@ int32_t group_rebalance_ms(const struct group *group)
     return most;
 }
 
-/* ---- subscriptions: groups.md 3.5, 18.7 ------------------------------------------------------ */
+/* ---- subscriptions --------------------------------------------------------------------------- */
 
 enum subscription { SUBSCRIPTION_NO, SUBSCRIPTION_YES, SUBSCRIPTION_BAD };
 

@@ -2,7 +2,7 @@
  *
  * prepare: members are asked to join; complete: those who did get a generation, and the leader the
  * list of all. Timers: `join` ends the first phase, `sync` removes who did not ask for its
- * assignment, a session removes who is silent (groups.md 4). */
+ * assignment, a session removes who is silent. */
 #include "core/group_internal.h"
 
 #include "gen/join_group_response.h"

@@ -1,5 +1,5 @@
-/* group_record.c - a classic group as records of __consumer_offsets, written, applied and loaded
- * (groups.md 3.6, 18). */
+/* group_record.c - a classic group as records of __consumer_offsets, written, applied and loaded.
+ */
 #include "core/consumer_group_internal.h"
 
 #include "base/bytes.h"

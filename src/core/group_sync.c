@@ -1,5 +1,4 @@
-/* group_sync.c - SyncGroup and LeaveGroup: members get their assignment, members go (groups.md 6,
- * 8). */
+/* group_sync.c - SyncGroup and LeaveGroup: members get their assignment, members go. */
 #include "core/consumer_group_internal.h"
 
 #include "gen/leave_group_request.h"

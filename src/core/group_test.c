@@ -1,4 +1,4 @@
-/* group_test.c - classic groups: every row of the Heartbeat tables (groups.md 7.1 to 7.4), and
+/* group_test.c - classic groups: every row of the Heartbeat tables, and
  * narrated procedures: joins, rebalances, static members, timers, failed appends, offsets. */
 #include "core/core_test.h"
 

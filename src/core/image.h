@@ -333,7 +333,7 @@ uint32_t image_leaderless(const struct image *image);
 /* Is the broker registered, not fenced and not in controlled shutdown? */
 bool image_broker_active(const struct image *image, int32_t id);
 
-/* Is this directory one of the broker's that are online (kraft.md 10.1)? LOST never is; UNASSIGNED
+/* Is this directory one of the broker's that are online? LOST never is; UNASSIGNED
  * and MIGRATING always are. False if the broker is not registered. */
 bool image_directory_online(const struct image *image, int32_t broker, struct uuid directory);
 

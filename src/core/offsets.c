@@ -1,4 +1,4 @@
-/* offsets.c - see offsets.h (groups.md 17).
+/* offsets.c - see offsets.h.
  *
  * A group's offsets are in a map by partition and topic, and in a list for each topic. Those of
  * open transactions lie apart, in the order of their records, until their marker comes. */
@@ -522,7 +522,7 @@ enum kafka_error offsets_delete_put(const struct groups *groups,
 
 /* ---- expiry ---------------------------------------------------------------------------------- */
 
-/* From when an offset's retention counts (groups.md 17.7); INT64_MAX: nothing of it expires. */
+/* From when an offset's retention counts; INT64_MAX: nothing of it expires. */
 static int64_t expiry_base_ms(const struct group *group, const struct offset *offset)
 {
     if (group->protocol_type.null)

@@ -21,7 +21,7 @@ struct offsets_commit {
 };
 
 /* May this request commit? NONE (and the member's session runs anew), or the error of all its
- * partitions (groups.md 17.2, 17.3). */
+ * partitions. */
 MUST_USE enum kafka_error offsets_commit_check(struct groups *groups,
                                                const struct step *step,
                                                const struct offsets_commit *in);
@@ -88,7 +88,7 @@ MUST_USE enum kafka_error offsets_delete_put(const struct groups *groups,
                                              struct view topic,
                                              int32_t partition);
 
-/* Tombstones for what has expired (groups.md 17.7), and for groups that are left without anything.
+/* Tombstones for what has expired, and for groups that are left without anything.
  * STEP_MORE: append, apply, call again. */
 MUST_USE enum step_result offsets_expire(struct groups *groups, struct step *step);
 

@@ -41,7 +41,7 @@ static bool sole_voter(const struct quorum *q)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* kraft.md 13.2: the first row that fits. */
+/* The first row that fits. */
 static void start_from(struct quorum *q,
                        const struct quorum_stored *stored,
                        const struct quorum_log *log)

@@ -1,5 +1,4 @@
-/* quorum_answer.c - see quorum_answer.h. The checks stand in the order of kraft.md 6.4, 6.6, 13.4
- * and 13.5. */
+/* quorum_answer.c - see quorum_answer.h. The checks stand in Kafka's order. */
 #include "core/quorum_answer.h"
 
 #include "core/quorum_internal.h"

@@ -1,5 +1,5 @@
 /* quorum_answer.h - what a node of the quorum answers to others: Fetch of the metadata log and of
- * its snapshots, Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum (kraft.md 6 and 13).
+ * its snapshots, Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum.
  *
  * Each call fills the response, which the caller has set to defaults, in the event's arena. Every
  * partition answer names the leader and the answer its endpoint on the listener that was asked:

@@ -1,6 +1,6 @@
 /* quota.c - see quota.h.
  *
- * Which limit holds for user U and client id C, and who shares its bucket (security.md 11.1):
+ * Which limit holds for user U and client id C, and who shares its bucket:
  *
  *   user     client id   bucket
  *   U        C           U, C

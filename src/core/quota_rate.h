@@ -1,5 +1,4 @@
-/* quota_rate.h - a rate that is sampled: sums over the last few windows, Kafka's arithmetic
- * (security.md 11.2).
+/* quota_rate.h - a rate that is sampled: sums over the last few windows, Kafka's arithmetic.
  *
  * Up to count + 1 samples in a ring; each knows when it began and when it was added to last. What
  * is older than count samples is forgotten when the rate is measured. A young rate is averaged over

@@ -1,4 +1,4 @@
-/* step_test.c - records in their log form, byte for byte as kraft.md 5.5 has them; features, undo,
+/* step_test.c - records in their log form, byte for byte; features, undo,
  * names, joined text. */
 #include <stdio.h>
 
