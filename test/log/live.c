@@ -398,7 +398,9 @@ static void run_check(char **arguments)
     open_all(&live, directory);
     for (int i = 0; i < PARTITIONS; i++)
         check_partition(&live, &check, i);
-    if (check.retry) {
+    /* After a clean stop a log knows the newest batch only, which may be one without a promise. */
+    if (check.retry &&
+        log_end_assigned(live.logs[1]) == check.retry_base + check.retry_text.count) {
         live.driver.log = live.logs[1];
         struct driven again = drive_append(&live.driver, &check.retry_text);
         if (again.result != LOG_DUPLICATE || again.offset_first != check.retry_base)
