@@ -15,9 +15,10 @@
 
 #include "log/state.h"
 
-#define BALLAST_NAME     ".dohle-ballast"
-#define BALLAST_MIN      (1024u * 1024u)
-#define BALLAST_AGAIN_MS 1000
+#define BALLAST_NAME       ".dohle-ballast"
+#define BALLAST_MIN        (1024u * 1024u)
+#define BALLAST_AGAIN_MS   1000
+#define BALLAST_LAST_TRIES 3 /* Of a log that is being stopped. */
 
 static struct disk_path ballast_path(const struct log_directory *directory)
 {
@@ -150,11 +151,39 @@ static void ballast_again_done(struct io_op *op)
     logs_each(logs, resubmit, directory);
 }
 
+struct ballast_wait {
+    const struct log_directory *directory;
+    bool waits;
+};
+
+static bool find_waiting(void *context, struct log *log)
+{
+    struct ballast_wait *wait = context;
+    wait->waits = log->directory == wait->directory &&
+                  (!list_empty(&log->writes) || !list_empty(&log->works) || log->looking);
+    return !wait->waits;
+}
+
+/* A stop does not wait for an operator: what still has no room was not acknowledged, and the next
+ * start recovers. */
+static bool stop_gives_up(struct log_directory *directory)
+{
+    struct logs *logs = directory->logs;
+    if (!logs->stopping) return false;
+    struct ballast_wait wait = {.directory = directory};
+    logs_each(logs, find_waiting, &wait);
+    return wait.waits && directory->ballast_tries++ == BALLAST_LAST_TRIES;
+}
+
 int64_t log_ballast_turn(struct log_directory *directory, int64_t now_ms)
 {
     struct logs *logs = directory->logs;
     if (!directory->full || directory->ballast_busy || directory->error != 0) return INT64_MAX;
     if (now_ms < directory->ballast_next_ms) return directory->ballast_next_ms;
+    if (stop_gives_up(directory)) {
+        log_directory_fail(directory, -ENOSPC);
+        return INT64_MAX;
+    }
     directory->ballast_busy = true;
     directory->ballast_op.done = ballast_again_done;
     logs->in_flight++;

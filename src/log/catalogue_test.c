@@ -427,6 +427,36 @@ static void d3_d7_d12_writes_fail(void **state)
     bed_free(bed);
 }
 
+/* D4: a stop on a disk that stays full ends after a few tries, without the clean mark; what was
+ * durable is there afterwards. */
+static void d4_stop_on_a_full_disk(void **state)
+{
+    (void)state;
+    struct bed *bed = bed_new(13);
+    bed_fill(bed, 2);
+    sim_node_fault(bed->run.node, &(struct sim_fault){.calls = SIM_CALL_WRITE | SIM_CALL_RESERVE,
+                                                      .error = -ENOSPC,
+                                                      .for_good = true});
+    bed->run.trouble = true;
+    assert_true(append(&bed->run, &(struct rig_batch){.count = 1, .value_bytes = 100}));
+    for (int i = 0; i < 50; i++)
+        rig_turn(bed->run.rig);
+    assert_false(logs_idle(bed->run.rig->logs));
+    int64_t began_ms = io_now_ms(bed->run.rig->io);
+    logs_stop(bed->run.rig->logs);
+    for (int i = 0; i < 100000 && !logs_idle(bed->run.rig->logs); i++)
+        rig_turn(bed->run.rig);
+    assert_true(logs_idle(bed->run.rig->logs));
+    assert_true(io_now_ms(bed->run.rig->io) - began_ms < 10000);
+    assert_int_equal(bed_info(bed).error, -ENOSPC);
+    sim_node_heal(bed->run.node);
+    stop(&bed->run);
+    assert_true(start(&bed->run) && open_log(&bed->run, false));
+    assert_true(log_end_assigned(bed->run.log) >= 4);
+    bed_good(bed);
+    bed_free(bed);
+}
+
 /* D8: a sector that cannot be read costs this read only. */
 static void d8_read_fails(void **state)
 {
@@ -513,6 +543,7 @@ int main(void)
         cmocka_unit_test(x1_producers_after_a_restart),
         cmocka_unit_test(d1_d2_sync_fails_once),
         cmocka_unit_test(d3_d7_d12_writes_fail),
+        cmocka_unit_test(d4_stop_on_a_full_disk),
         cmocka_unit_test(d8_read_fails),
         cmocka_unit_test(d9_d10_slow_sync),
         cmocka_unit_test(d13_no_reservation),

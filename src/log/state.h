@@ -249,6 +249,7 @@ struct log_directory {
     bool ballast_busy;
     struct io_op ballast_op;
     int64_t ballast_next_ms;    /* When to try for it again. */
+    uint32_t ballast_tries;     /* While stopping. */
     bool checkpoint_busy[4];    /* By enum checkpoint_kind: a job writes that file. */
     struct parts_lines *others; /* Of the first of several parts: 4 kinds of each part. Or NULL. */
     bool others_unclean;        /* Another part has not closed it cleanly. */
