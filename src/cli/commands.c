@@ -4,7 +4,9 @@
 
 extern const struct cli_command command_check_broker_liveness;
 extern const struct cli_command command_check_liveness;
+extern const struct cli_command command_cluster_brokers;
 extern const struct cli_command command_cluster_describe;
+extern const struct cli_command command_cluster_quorum;
 extern const struct cli_command command_config_explain;
 extern const struct cli_command command_config_list;
 extern const struct cli_command command_consume;
@@ -50,6 +52,8 @@ const struct cli_command *const cli_commands[] = {
     &command_topic_alter,
     &command_topic_delete,
     &command_cluster_describe,
+    &command_cluster_brokers,
+    &command_cluster_quorum,
     &command_group_list,
     &command_group_describe,
     &command_group_reset_offsets,
@@ -77,7 +81,7 @@ const struct cli_family cli_families[] = {
     {"config", CLI_RUN, "the settings: list all, explain one"},
     {"topic", CLI_TALK, "topics: create, list, describe, alter, delete"},
     {"group", CLI_TALK, "groups: list, describe, reset their offsets, delete"},
-    {"cluster", CLI_TALK, "the cluster: describe it"},
+    {"cluster", CLI_TALK, "the cluster: describe it, its brokers, its quorum"},
     {"explain", CLI_LOOK, "why is it so? ask a running node"},
     {"log", CLI_LOOK, "a log's files: dump them, check them"},
     {"wire", CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, diff, tap"},

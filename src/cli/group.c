@@ -1,7 +1,7 @@
 /* group.c - `dohle group list` and `dohle group delete`. */
 #include <stdlib.h>
 
-#include "cli/group_talk.h"
+#include "cli/talk.h"
 
 #include "gen/delete_groups_request.h"
 #include "gen/delete_groups_response.h"
@@ -42,22 +42,22 @@ static void list_print(struct cli *cli, const struct list_groups_response_listed
     out_char(out, '\n');
 }
 
-static int list(struct group_talk *talk)
+static int list(struct talk *talk)
 {
     struct list_groups_response_listed_group *all = NULL;
     size_t count = 0;
     for (int32_t i = 0; i < talk->metadata->brokers.count; i++) {
-        struct dial *dial = group_talk_broker(talk, talk->metadata->brokers.items[i].node_id);
-        struct list_groups_request *ask = group_talk_new(talk, &wire_list_groups_request);
+        struct dial *dial = talk_broker(talk, talk->metadata->brokers.items[i].node_id);
+        struct list_groups_request *ask = talk_new(talk, &wire_list_groups_request);
         if (dial == NULL) return CLI_FAILED;
         const struct list_groups_response *answer =
-            group_talk_ask(talk, dial, &(struct group_question){&wire_list_groups_request, ask, 5});
+            talk_ask(talk, dial, &(struct talk_question){&wire_list_groups_request, ask, 5});
         if (answer == NULL) return CLI_FAILED;
         if (answer->error_code != KAFKA_NONE)
-            return group_talk_fail(talk, "the list of groups", answer->error_code);
+            return talk_fail(talk, "the list of groups", answer->error_code);
         size_t more = (size_t)MAX(answer->groups.count, 0);
         struct list_groups_response_listed_group *grown =
-            group_talk_get(talk, (count + more) * sizeof(*grown));
+            talk_get(talk, (count + more) * sizeof(*grown));
         if (grown == NULL) return CLI_FAILED;
         if (count > 0) memcpy(grown, all, count * sizeof(*grown));
         if (more > 0) memcpy(grown + count, answer->groups.items, more * sizeof(*grown));
@@ -73,32 +73,32 @@ static int list(struct group_talk *talk)
 
 static int run_list(struct cli *cli)
 {
-    struct group_talk talk;
-    int code = (int)group_talk_open(cli, &talk);
+    struct talk talk;
+    int code = (int)talk_open(cli, &talk);
     if (code == CLI_OK) code = list(&talk);
-    group_talk_close(&talk);
+    talk_close(&talk);
     return code;
 }
 
 /* ---- delete -----------------------------------------------------------------------------------
  */
 
-static int delete_one(struct group_talk *talk, const char *name)
+static int delete_one(struct talk *talk, const char *name)
 {
     char what[320];
     int32_t id;
     struct view names = view_of_string(name);
-    struct dial *dial = group_talk_coordinator(talk, name, &id);
-    struct delete_groups_request *ask = group_talk_new(talk, &wire_delete_groups_request);
+    struct dial *dial = talk_coordinator(talk, name, &id);
+    struct delete_groups_request *ask = talk_new(talk, &wire_delete_groups_request);
     if (dial == NULL || ask == NULL) return CLI_FAILED;
     ask->groups_names.items = &names;
     ask->groups_names.count = 1;
     const struct delete_groups_response *answer =
-        group_talk_ask(talk, dial, &(struct group_question){&wire_delete_groups_request, ask, 2});
+        talk_ask(talk, dial, &(struct talk_question){&wire_delete_groups_request, ask, 2});
     if (answer == NULL || answer->results.count != 1) return CLI_FAILED;
     (void)snprintf(what, sizeof(what), "group \"%s\"", name);
     if (answer->results.items[0].error_code != KAFKA_NONE)
-        return group_talk_fail(talk, what, answer->results.items[0].error_code);
+        return talk_fail(talk, what, answer->results.items[0].error_code);
     if (cli_has(talk->cli, "json")) {
         out_text(&talk->cli->out, "{\"group\":");
         out_quoted(&talk->cli->out, names);
@@ -111,15 +111,15 @@ static int delete_one(struct group_talk *talk, const char *name)
 
 static int run_delete(struct cli *cli)
 {
-    struct group_talk talk;
-    int code = (int)group_talk_open(cli, &talk);
+    struct talk talk;
+    int code = (int)talk_open(cli, &talk);
     for (int i = 0; i < cli->word_count && code != CLI_USAGE && talk.metadata != NULL; i++)
         if (delete_one(&talk, cli->words[i]) != CLI_OK) code = CLI_FAILED;
-    group_talk_close(&talk);
+    talk_close(&talk);
     return code;
 }
 
-static const struct cli_option options[] = {GROUP_OPTIONS, CLI_OPTIONS_END};
+static const struct cli_option options[] = {TALK_OPTIONS, CLI_OPTIONS_END};
 
 extern const struct cli_command command_group_list;
 const struct cli_command command_group_list = {

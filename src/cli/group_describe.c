@@ -1,6 +1,6 @@
 /* group_describe.c - `dohle group describe`: state, members with what they hold, offsets and lag.
  */
-#include "cli/group_talk.h"
+#include "cli/talk.h"
 
 #include "base/bytes.h"
 
@@ -30,24 +30,24 @@ struct description {
  */
 
 /* 1: described, 0: not of this kind, -1: said. */
-static int describe_classic(struct group_talk *talk,
+static int describe_classic(struct talk *talk,
                             struct dial *dial,
                             const char *group,
                             struct description *out)
 {
     struct view name = view_of_string(group);
-    struct describe_groups_request *ask = group_talk_new(talk, &wire_describe_groups_request);
+    struct describe_groups_request *ask = talk_new(talk, &wire_describe_groups_request);
     if (ask == NULL) return -1;
     ask->groups.items = &name;
     ask->groups.count = 1;
     const struct describe_groups_response *answer =
-        group_talk_ask(talk, dial, &(struct group_question){&wire_describe_groups_request, ask, 6});
+        talk_ask(talk, dial, &(struct talk_question){&wire_describe_groups_request, ask, 6});
     if (answer == NULL || answer->groups.count != 1) return -1;
     const struct describe_groups_response_described_group *found = &answer->groups.items[0];
     if (found->error_code == KAFKA_GROUP_ID_NOT_FOUND || view_is(found->group_state, "Dead"))
         return 0;
     if (found->error_code != KAFKA_NONE) {
-        (void)group_talk_fail(talk, "the group", found->error_code);
+        (void)talk_fail(talk, "the group", found->error_code);
         return -1;
     }
     *out = (struct description){
@@ -55,8 +55,7 @@ static int describe_classic(struct group_talk *talk,
         .state = found->group_state,
         .protocol = found->protocol_data,
         .epoch = -1,
-        .members =
-            group_talk_get(talk, (size_t)MAX(found->members.count, 0) * sizeof(struct member)),
+        .members = talk_get(talk, (size_t)MAX(found->members.count, 0) * sizeof(struct member)),
     };
     if (out->members == NULL) return -1;
     for (int32_t i = 0; i < found->members.count; i++)
@@ -70,26 +69,26 @@ static int describe_classic(struct group_talk *talk,
     return 1;
 }
 
-static int describe_consumer(struct group_talk *talk,
+static int describe_consumer(struct talk *talk,
                              struct dial *dial,
                              const char *group,
                              struct description *out)
 {
     struct view name = view_of_string(group);
     struct consumer_group_describe_request *ask =
-        group_talk_new(talk, &wire_consumer_group_describe_request);
+        talk_new(talk, &wire_consumer_group_describe_request);
     int16_t key = wire_consumer_group_describe_request.api_key;
     if (ask == NULL) return -1;
     if (dial->apis[key].max < dial->apis[key].min) return 0; /* A server of before its time. */
     ask->group_ids.items = &name;
     ask->group_ids.count = 1;
-    const struct consumer_group_describe_response *answer = group_talk_ask(
-        talk, dial, &(struct group_question){&wire_consumer_group_describe_request, ask, 1});
+    const struct consumer_group_describe_response *answer = talk_ask(
+        talk, dial, &(struct talk_question){&wire_consumer_group_describe_request, ask, 1});
     if (answer == NULL || answer->groups.count != 1) return -1;
     const struct consumer_group_describe_response_described_group *found = &answer->groups.items[0];
     if (found->error_code == KAFKA_GROUP_ID_NOT_FOUND) return 0;
     if (found->error_code != KAFKA_NONE) {
-        (void)group_talk_fail(talk, "the group", found->error_code);
+        (void)talk_fail(talk, "the group", found->error_code);
         return -1;
     }
     *out = (struct description){
@@ -97,8 +96,7 @@ static int describe_consumer(struct group_talk *talk,
         .state = found->group_state,
         .protocol = found->assignor_name,
         .epoch = found->group_epoch,
-        .members =
-            group_talk_get(talk, (size_t)MAX(found->members.count, 0) * sizeof(struct member)),
+        .members = talk_get(talk, (size_t)MAX(found->members.count, 0) * sizeof(struct member)),
     };
     if (out->members == NULL) return -1;
     for (int32_t i = 0; i < found->members.count; i++)
@@ -118,7 +116,7 @@ static int describe_consumer(struct group_talk *talk,
 
 typedef void (*each_held)(void *context, struct view topic, int32_t partition);
 
-static void each_of_bytes(struct group_talk *talk, struct view bytes, each_held each, void *context)
+static void each_of_bytes(struct talk *talk, struct view bytes, each_held each, void *context)
 {
     struct consumer_protocol_assignment in;
     struct reader reader;
@@ -136,7 +134,7 @@ static void each_of_bytes(struct group_talk *talk, struct view bytes, each_held 
                  in.assigned_partitions.items[i].partitions.items[j]);
 }
 
-static void each_partition(struct group_talk *talk,
+static void each_partition(struct talk *talk,
                            const struct member *member,
                            each_held each,
                            void *context)
@@ -165,7 +163,7 @@ static void is_held(void *context, struct view topic, int32_t partition)
                     (partition == holder->of->partition && view_equal(topic, holder->of->topic));
 }
 
-static const struct member *holder_of(struct group_talk *talk,
+static const struct member *holder_of(struct talk *talk,
                                       const struct description *description,
                                       const struct group_offset *offset)
 {
@@ -200,7 +198,7 @@ static void put_held(void *context, struct view topic, int32_t partition)
     listing->any = true;
 }
 
-static void text_offsets(struct group_talk *talk, const struct description *d)
+static void text_offsets(struct talk *talk, const struct description *d)
 {
     struct out *out = &talk->cli->out;
     if (d->offsets.count > 0)
@@ -226,7 +224,7 @@ static void text_offsets(struct group_talk *talk, const struct description *d)
     }
 }
 
-static void text(struct group_talk *talk, const char *group, const struct description *d)
+static void text(struct talk *talk, const char *group, const struct description *d)
 {
     struct out *out = &talk->cli->out;
     out_format(out, "group \"%s\": ", group);
@@ -267,7 +265,7 @@ static void json_view(struct out *out, const char *name, struct view value)
         out_quoted(out, value);
 }
 
-static void json_members(struct group_talk *talk, const struct description *d)
+static void json_members(struct talk *talk, const struct description *d)
 {
     struct out *out = &talk->cli->out;
     for (uint32_t i = 0; i < d->count; i++) {
@@ -287,7 +285,7 @@ static void json_members(struct group_talk *talk, const struct description *d)
     }
 }
 
-static void json(struct group_talk *talk, const char *group, const struct description *d)
+static void json(struct talk *talk, const char *group, const struct description *d)
 {
     struct out *out = &talk->cli->out;
     out_char(out, '{');
@@ -316,11 +314,11 @@ static void json(struct group_talk *talk, const char *group, const struct descri
     out_text(out, "]}\n");
 }
 
-static int describe(struct group_talk *talk, const char *group)
+static int describe(struct talk *talk, const char *group)
 {
     struct description d = {.count = 0};
     int32_t coordinator;
-    struct dial *dial = group_talk_coordinator(talk, group, &coordinator);
+    struct dial *dial = talk_coordinator(talk, group, &coordinator);
     if (dial == NULL) return CLI_FAILED;
     int found = describe_classic(talk, dial, group, &d);
     if (found == 0) found = describe_consumer(talk, dial, group, &d);
@@ -328,8 +326,8 @@ static int describe(struct group_talk *talk, const char *group)
         return cli_fail(talk->cli, CLI_FAILED, "there is no classic or consumer group \"%s\"",
                         group);
     d.coordinator = coordinator;
-    if (found < 0 || !group_talk_offsets_fetch(talk, dial, group, &d.offsets) ||
-        !group_talk_offsets_find(talk, &d.offsets, -1))
+    if (found < 0 || !talk_offsets_fetch(talk, dial, group, &d.offsets) ||
+        !talk_offsets_find(talk, &d.offsets, -1))
         return CLI_FAILED;
     if (cli_has(talk->cli, "json"))
         json(talk, group, &d);
@@ -340,15 +338,15 @@ static int describe(struct group_talk *talk, const char *group)
 
 static int run(struct cli *cli)
 {
-    struct group_talk talk;
-    int code = (int)group_talk_open(cli, &talk);
+    struct talk talk;
+    int code = (int)talk_open(cli, &talk);
     for (int i = 0; i < cli->word_count && code == CLI_OK; i++)
         code = describe(&talk, cli->words[i]);
-    group_talk_close(&talk);
+    talk_close(&talk);
     return code;
 }
 
-static const struct cli_option options[] = {GROUP_OPTIONS, CLI_OPTIONS_END};
+static const struct cli_option options[] = {TALK_OPTIONS, CLI_OPTIONS_END};
 
 extern const struct cli_command command_group_describe;
 const struct cli_command command_group_describe = {

@@ -1,5 +1,5 @@
 /* group_reset.c - `dohle group reset-offsets`: where a group without members goes on reading. */
-#include "cli/group_talk.h"
+#include "cli/talk.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@
 
 /* One of the ways to say where to; CLI_USAGE: none, or several, said. */
 struct where {
-    int64_t timestamp; /* For group_talk_offsets_find(). */
+    int64_t timestamp; /* For talk_offsets_find(). */
     int64_t offset;    /* -1: see `timestamp`. */
 };
 
@@ -36,7 +36,7 @@ static enum cli_exit where_to(struct cli *cli, struct where *out)
 }
 
 /* Partitions of the topics that were named; of none, those that the group has committed. */
-static bool choose(struct group_talk *talk,
+static bool choose(struct talk *talk,
                    struct dial *coordinator,
                    const char *group,
                    struct group_offsets *out)
@@ -45,11 +45,10 @@ static bool choose(struct group_talk *talk,
     const char *name;
     int at = 0;
     uint32_t room = 0;
-    if (!cli_has(talk->cli, "topic"))
-        return group_talk_offsets_fetch(talk, coordinator, group, out);
+    if (!cli_has(talk->cli, "topic")) return talk_offsets_fetch(talk, coordinator, group, out);
     for (int32_t i = 0; i < metadata->topics.count; i++)
         room += (uint32_t)MAX(metadata->topics.items[i].partitions.count, 0);
-    *out = (struct group_offsets){.items = group_talk_get(talk, room * sizeof(*out->items))};
+    *out = (struct group_offsets){.items = talk_get(talk, room * sizeof(*out->items))};
     if (out->items == NULL) return false;
     while ((name = cli_next(talk->cli, "topic", &at)) != NULL) {
         uint32_t before = out->count;
@@ -73,16 +72,16 @@ static bool choose(struct group_talk *talk,
 }
 
 /* Each partition as a topic of its own: Kafka takes it, and so the answer is in the same order. */
-static const struct offset_commit_response *commit(struct group_talk *talk,
+static const struct offset_commit_response *commit(struct talk *talk,
                                                    struct dial *coordinator,
                                                    const char *group,
                                                    const struct group_offsets *offsets)
 {
-    struct offset_commit_request *ask = group_talk_new(talk, &wire_offset_commit_request);
+    struct offset_commit_request *ask = talk_new(talk, &wire_offset_commit_request);
     struct offset_commit_request_offset_commit_request_topic *topics =
-        group_talk_get(talk, offsets->count * sizeof(*topics));
+        talk_get(talk, offsets->count * sizeof(*topics));
     struct offset_commit_request_offset_commit_request_partition *partitions =
-        group_talk_get(talk, offsets->count * sizeof(*partitions));
+        talk_get(talk, offsets->count * sizeof(*partitions));
     if (ask == NULL || topics == NULL || partitions == NULL) return NULL;
     for (uint32_t i = 0; i < offsets->count; i++) {
         wire_struct_defaults(&wire_offset_commit_request_offset_commit_request_topic_shape,
@@ -100,8 +99,8 @@ static const struct offset_commit_response *commit(struct group_talk *talk,
     ask->generation_id_or_member_epoch = -1;
     ask->topics.items = topics;
     ask->topics.count = (int32_t)offsets->count;
-    return group_talk_ask(talk, coordinator,
-                          &(struct group_question){&wire_offset_commit_request, ask, 9});
+    return talk_ask(talk, coordinator,
+                    &(struct talk_question){&wire_offset_commit_request, ask, 9});
 }
 
 static void tell(struct cli *cli, const struct group_offset *offset)
@@ -121,7 +120,7 @@ static void tell(struct cli *cli, const struct group_offset *offset)
                cli_has(cli, "dry-run") ? " (not done)" : "");
 }
 
-static int reset_to(struct group_talk *talk,
+static int reset_to(struct talk *talk,
                     struct dial *coordinator,
                     const char *group,
                     struct group_offsets *offsets)
@@ -143,32 +142,32 @@ static int reset_to(struct group_talk *talk,
         if (error == KAFKA_NONE)
             tell(talk->cli, offset);
         else
-            code = group_talk_fail(talk, what, error);
+            code = talk_fail(talk, what, error);
     }
     return code;
 }
 
-static int reset(struct group_talk *talk, const char *group, const struct where *where)
+static int reset(struct talk *talk, const char *group, const struct where *where)
 {
     struct group_offsets offsets;
     int32_t id;
-    struct dial *coordinator = group_talk_coordinator(talk, group, &id);
+    struct dial *coordinator = talk_coordinator(talk, group, &id);
     if (coordinator == NULL || !choose(talk, coordinator, group, &offsets)) return CLI_FAILED;
     if (offsets.count == 0)
         return cli_fail(talk->cli, CLI_FAILED,
                         "group \"%s\" has committed nothing; name its topics by --topic", group);
-    if (!group_talk_offsets_find(talk, &offsets, where->timestamp)) return CLI_FAILED;
+    if (!talk_offsets_find(talk, &offsets, where->timestamp)) return CLI_FAILED;
     for (uint32_t i = 0; i < offsets.count; i++) {
         if (offsets.items[i].error != KAFKA_NONE)
-            return group_talk_fail(talk, "where the partitions stand", offsets.items[i].error);
+            return talk_fail(talk, "where the partitions stand", offsets.items[i].error);
         if (where->offset >= 0) offsets.items[i].found = where->offset;
     }
     /* A time after the last record has no offset: the end, as Kafka's tool takes it. */
-    struct group_offsets ends = {.items = group_talk_get(talk, offsets.count * sizeof(*ends.items)),
+    struct group_offsets ends = {.items = talk_get(talk, offsets.count * sizeof(*ends.items)),
                                  .count = offsets.count};
     if (ends.items == NULL) return CLI_FAILED;
     memcpy(ends.items, offsets.items, offsets.count * sizeof(*ends.items));
-    if (where->timestamp >= 0 && !group_talk_offsets_find(talk, &ends, TO_END)) return CLI_FAILED;
+    if (where->timestamp >= 0 && !talk_offsets_find(talk, &ends, TO_END)) return CLI_FAILED;
     for (uint32_t i = 0; i < offsets.count; i++)
         if (offsets.items[i].found < 0) offsets.items[i].found = ends.items[i].found;
     return reset_to(talk, coordinator, group, &offsets);
@@ -176,18 +175,18 @@ static int reset(struct group_talk *talk, const char *group, const struct where 
 
 static int run(struct cli *cli)
 {
-    struct group_talk talk;
+    struct talk talk;
     struct where where;
     enum cli_exit code = where_to(cli, &where);
     if (code != CLI_OK) return (int)code;
-    int result = (int)group_talk_open(cli, &talk);
+    int result = (int)talk_open(cli, &talk);
     if (result == CLI_OK) result = reset(&talk, cli->words[0], &where);
-    group_talk_close(&talk);
+    talk_close(&talk);
     return result;
 }
 
 static const struct cli_option options[] = {
-    GROUP_OPTIONS,
+    TALK_OPTIONS,
     CLI_FLAG("to-earliest", 0, "To the beginning of each partition."),
     CLI_FLAG("to-latest", 0, "To its end."),
     CLI_OPTION("to-offset", 0, "N", "To this offset."),

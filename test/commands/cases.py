@@ -57,6 +57,17 @@ def test_topic_errors():
     dohle("topic", "delete", "t-there")
 
 
+def test_cluster_brokers_and_quorum():
+    brokers = json.loads(dohle("cluster", "brokers", "--json"))["brokers"]
+    assert [(broker["id"], broker["fenced"]) for broker in brokers] == [(1, False)], brokers
+    assert f"broker 1      {brokers[0]['host']}:{brokers[0]['port']}  alive" in dohle("cluster", "brokers")
+    quorum = json.loads(dohle("cluster", "quorum", "--json"))
+    assert quorum["leader"] == 1 and [voter["id"] for voter in quorum["voters"]] == [1], quorum
+    assert 0 < quorum["highWatermark"] <= quorum["voters"][0]["logEndOffset"], quorum
+    said = dohle("cluster", "quorum")
+    assert said.startswith(f"leader 1 in epoch {quorum['epoch']}, committed up to ") and ", leads\n" in said, said
+
+
 def test_cluster():
     said = json.loads(dohle("cluster", "describe", "--json"))
     host, port = BROKER["address"].split(":")

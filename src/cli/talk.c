@@ -1,5 +1,5 @@
-/* group_talk.c - see group_talk.h. */
-#include "cli/group_talk.h"
+/* talk.c - see talk.h. */
+#include "cli/talk.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,21 +17,21 @@
 /* ---- talking ----------------------------------------------------------------------------------
  */
 
-void *group_talk_get(struct group_talk *talk, size_t size)
+void *talk_get(struct talk *talk, size_t size)
 {
     void *block = arena_get(&talk->arena, MAX(size, 1u));
     if (block == NULL) (void)cli_fail(talk->cli, CLI_FAILED, "out of memory");
     return block;
 }
 
-void *group_talk_new(struct group_talk *talk, const struct wire_message *message)
+void *talk_new(struct talk *talk, const struct wire_message *message)
 {
-    void *body = group_talk_get(talk, message->size_bytes);
+    void *body = talk_get(talk, message->size_bytes);
     if (body != NULL) wire_defaults(message, body);
     return body;
 }
 
-int group_talk_fail(struct group_talk *talk, const char *what, int16_t error)
+int talk_fail(struct talk *talk, const char *what, int16_t error)
 {
     int32_t at = error + 1; /* The table begins with -1. */
     bool known = at >= 0 && at < (int32_t)kafka_error_count;
@@ -40,12 +40,10 @@ int group_talk_fail(struct group_talk *talk, const char *what, int16_t error)
                     known ? kafka_errors[at].message : "");
 }
 
-const void *group_talk_ask(struct group_talk *talk,
-                           struct dial *dial,
-                           const struct group_question *question)
+const void *talk_ask(struct talk *talk, struct dial *dial, const struct talk_question *question)
 {
     const struct wire_api *api = wire_api(question->request->api_key);
-    void *answer = group_talk_new(talk, api->response);
+    void *answer = talk_new(talk, api->response);
     struct dial_question ask = {api, question->body, question->version_max};
     if (answer == NULL || question->body == NULL) return NULL;
     enum dial_result result = dial_ask(dial, &ask, &talk->arena, answer);
@@ -56,11 +54,11 @@ const void *group_talk_ask(struct group_talk *talk,
 }
 
 /* Connect to one of the host's addresses and learn its versions. 0, or -errno. */
-static int reach(struct group_talk *talk, const struct dial_host *host, struct dial *dial)
+static int reach(struct talk *talk, const struct dial_host *host, struct dial *dial)
 {
     struct dial_addresses addresses;
     struct api_versions_response *versions =
-        group_talk_new(talk, wire_api(18)->response); /* ApiVersions. */
+        talk_new(talk, wire_api(18)->response); /* ApiVersions. */
     if (versions == NULL) return -ENOMEM;
     if (dial_resolve(host, &addresses) != 0) return -EHOSTUNREACH;
     int result = -EHOSTUNREACH;
@@ -76,7 +74,7 @@ static int reach(struct group_talk *talk, const struct dial_host *host, struct d
 }
 
 /* The first of the bootstrap servers that answers. */
-static enum cli_exit reach_any(struct group_talk *talk, const char *servers)
+static enum cli_exit reach_any(struct talk *talk, const char *servers)
 {
     char text[300];
     struct dial_host host;
@@ -96,13 +94,13 @@ static enum cli_exit reach_any(struct group_talk *talk, const char *servers)
     return CLI_FAILED;
 }
 
-enum cli_exit group_talk_open(struct cli *cli, struct group_talk *out)
+enum cli_exit talk_open(struct cli *cli, struct talk *out)
 {
     long long seconds = 10;
     const char *servers = cli_value(cli, "bootstrap");
-    *out = (struct group_talk){.cli = cli};
+    *out = (struct talk){.cli = cli};
     out->boot.fd = -1;
-    for (int i = 0; i < GROUP_BROKERS_MAX; i++)
+    for (int i = 0; i < TALK_BROKERS_MAX; i++)
         out->brokers[i].fd = -1;
     arena_init(&out->arena, cli->mem, 0);
     enum cli_exit code = cli_integer(cli, "timeout", (struct cli_range){1, 3600}, &seconds);
@@ -112,24 +110,24 @@ enum cli_exit group_talk_open(struct cli *cli, struct group_talk *out)
     if (servers == NULL || *servers == '\0') servers = "localhost:9092";
     code = reach_any(out, servers);
     if (code != CLI_OK) return code;
-    struct metadata_request *ask = group_talk_new(out, &wire_metadata_request);
+    struct metadata_request *ask = talk_new(out, &wire_metadata_request);
     if (ask != NULL) ask->topics.count = -1;
     out->metadata =
-        group_talk_ask(out, &out->boot, &(struct group_question){&wire_metadata_request, ask, 12});
+        talk_ask(out, &out->boot, &(struct talk_question){&wire_metadata_request, ask, 12});
     return out->metadata == NULL ? CLI_FAILED : CLI_OK;
 }
 
-void group_talk_close(struct group_talk *talk)
+void talk_close(struct talk *talk)
 {
     if (talk->boot.fd >= 0) dial_close(&talk->boot);
-    for (int i = 0; i < GROUP_BROKERS_MAX; i++)
+    for (int i = 0; i < TALK_BROKERS_MAX; i++)
         if (talk->brokers[i].fd >= 0) dial_close(&talk->brokers[i]);
     arena_free(&talk->arena);
 }
 
-struct dial *group_talk_broker(struct group_talk *talk, int32_t id)
+struct dial *talk_broker(struct talk *talk, int32_t id)
 {
-    int32_t count = MIN(talk->metadata->brokers.count, GROUP_BROKERS_MAX);
+    int32_t count = MIN(talk->metadata->brokers.count, TALK_BROKERS_MAX);
     for (int32_t i = 0; i < count; i++) {
         const struct metadata_response_metadata_response_broker *broker =
             &talk->metadata->brokers.items[i];
@@ -148,32 +146,32 @@ struct dial *group_talk_broker(struct group_talk *talk, int32_t id)
     return NULL;
 }
 
-struct dial *group_talk_coordinator(struct group_talk *talk, const char *group, int32_t *id)
+struct dial *talk_coordinator(struct talk *talk, const char *group, int32_t *id)
 {
-    struct find_coordinator_request *ask = group_talk_new(talk, &wire_find_coordinator_request);
+    struct find_coordinator_request *ask = talk_new(talk, &wire_find_coordinator_request);
     if (ask != NULL) ask->key = view_of_string(group);
-    const struct find_coordinator_response *answer = group_talk_ask(
-        talk, &talk->boot, &(struct group_question){&wire_find_coordinator_request, ask, 3});
+    const struct find_coordinator_response *answer = talk_ask(
+        talk, &talk->boot, &(struct talk_question){&wire_find_coordinator_request, ask, 3});
     if (answer == NULL) return NULL;
     if (answer->error_code != KAFKA_NONE) {
-        (void)group_talk_fail(talk, "the group's coordinator", answer->error_code);
+        (void)talk_fail(talk, "the group's coordinator", answer->error_code);
         return NULL;
     }
     *id = answer->node_id;
-    return group_talk_broker(talk, answer->node_id);
+    return talk_broker(talk, answer->node_id);
 }
 
 /* ---- offsets ----------------------------------------------------------------------------------
  */
 
-static bool keep_offsets(struct group_talk *talk,
+static bool keep_offsets(struct talk *talk,
                          const struct offset_fetch_response_offset_fetch_response_group *group,
                          struct group_offsets *out)
 {
     uint32_t room = 0;
     for (int32_t i = 0; i < group->topics.count; i++)
         room += (uint32_t)MAX(group->topics.items[i].partitions.count, 0);
-    *out = (struct group_offsets){.items = group_talk_get(talk, room * sizeof(*out->items))};
+    *out = (struct group_offsets){.items = talk_get(talk, room * sizeof(*out->items))};
     if (out->items == NULL) return false;
     for (int32_t i = 0; i < group->topics.count; i++)
         for (int32_t j = 0; j < group->topics.items[i].partitions.count; j++)
@@ -186,21 +184,21 @@ static bool keep_offsets(struct group_talk *talk,
     return true;
 }
 
-bool group_talk_offsets_fetch(struct group_talk *talk,
-                              struct dial *coordinator,
-                              const char *group,
-                              struct group_offsets *out)
+bool talk_offsets_fetch(struct talk *talk,
+                        struct dial *coordinator,
+                        const char *group,
+                        struct group_offsets *out)
 {
     struct offset_fetch_request_offset_fetch_request_group one;
-    struct offset_fetch_request *ask = group_talk_new(talk, &wire_offset_fetch_request);
+    struct offset_fetch_request *ask = talk_new(talk, &wire_offset_fetch_request);
     wire_struct_defaults(&wire_offset_fetch_request_offset_fetch_request_group_shape, &one);
     one.group_id = view_of_string(group);
     one.topics.count = -1;
     if (ask == NULL) return false;
     ask->groups.items = &one;
     ask->groups.count = 1;
-    const struct offset_fetch_response *answer = group_talk_ask(
-        talk, coordinator, &(struct group_question){&wire_offset_fetch_request, ask, 9});
+    const struct offset_fetch_response *answer =
+        talk_ask(talk, coordinator, &(struct talk_question){&wire_offset_fetch_request, ask, 9});
     if (answer == NULL) return false;
     if (answer->groups.count != 1) {
         (void)cli_fail(talk->cli, CLI_FAILED, "the broker's OffsetFetch is older than version 8");
@@ -208,12 +206,12 @@ bool group_talk_offsets_fetch(struct group_talk *talk,
     }
     if (answer->groups.items[0].error_code == KAFKA_NONE)
         return keep_offsets(talk, &answer->groups.items[0], out);
-    (void)group_talk_fail(talk, "the committed offsets", answer->groups.items[0].error_code);
+    (void)talk_fail(talk, "the committed offsets", answer->groups.items[0].error_code);
     return false;
 }
 
 /* The partition's leader by the metadata; -1: none. */
-static int32_t leader_of(const struct group_talk *talk, const struct group_offset *offset)
+static int32_t leader_of(const struct talk *talk, const struct group_offset *offset)
 {
     for (int32_t i = 0; i < talk->metadata->topics.count; i++) {
         const struct metadata_response_metadata_response_topic *topic =
@@ -226,16 +224,16 @@ static int32_t leader_of(const struct group_talk *talk, const struct group_offse
     return -1;
 }
 
-static bool find_one(struct group_talk *talk, struct group_offset *offset, int64_t timestamp)
+static bool find_one(struct talk *talk, struct group_offset *offset, int64_t timestamp)
 {
     struct list_offsets_request_list_offsets_partition partition;
     struct list_offsets_request_list_offsets_topic topic;
-    struct list_offsets_request *ask = group_talk_new(talk, &wire_list_offsets_request);
+    struct list_offsets_request *ask = talk_new(talk, &wire_list_offsets_request);
     int32_t leader = leader_of(talk, offset);
 
     offset->error = KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
     if (leader < 0) return true;
-    struct dial *dial = group_talk_broker(talk, leader);
+    struct dial *dial = talk_broker(talk, leader);
     if (dial == NULL || ask == NULL) return false;
     wire_struct_defaults(&wire_list_offsets_request_list_offsets_partition_shape, &partition);
     wire_struct_defaults(&wire_list_offsets_request_list_offsets_topic_shape, &topic);
@@ -248,7 +246,7 @@ static bool find_one(struct group_talk *talk, struct group_offset *offset, int64
     ask->topics.items = &topic;
     ask->topics.count = 1;
     const struct list_offsets_response *answer =
-        group_talk_ask(talk, dial, &(struct group_question){&wire_list_offsets_request, ask, 7});
+        talk_ask(talk, dial, &(struct talk_question){&wire_list_offsets_request, ask, 7});
     if (answer == NULL) return false;
     if (answer->topics.count != 1 || answer->topics.items[0].partitions.count != 1) return true;
     offset->error = answer->topics.items[0].partitions.items[0].error_code;
@@ -256,9 +254,7 @@ static bool find_one(struct group_talk *talk, struct group_offset *offset, int64
     return true;
 }
 
-bool group_talk_offsets_find(struct group_talk *talk,
-                             struct group_offsets *offsets,
-                             int64_t timestamp)
+bool talk_offsets_find(struct talk *talk, struct group_offsets *offsets, int64_t timestamp)
 {
     for (uint32_t i = 0; i < offsets->count; i++)
         if (!find_one(talk, &offsets->items[i], timestamp)) return false;
