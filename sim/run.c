@@ -153,8 +153,8 @@ static bool run_stall(struct run *run)
 {
     uint32_t shards = run->cluster.shape.shards;
     if (shards == 1) return false;
-    sim_shard_pause(run->cluster.ios[chance_below(&run->faults, shards)],
-                    chance_below(&run->faults, 3000));
+    uint32_t shard = chance_below(&run->faults, shards);
+    sim_shard_pause(run->cluster.ios[shard], chance_below(&run->faults, 3000));
     return true;
 }
 
