@@ -124,18 +124,18 @@ def same_machine(record):
 
 
 def compare(figures, record):
-    """Names of the figures that are more than they may be; prints all beside the record."""
-    worse = []
+    """Names of the figures that are not what the record says, or not in it; prints all beside it."""
+    worse = [name for name in record["figures"] if name not in figures]
+    for name in worse:
+        print(f"  {name}: recorded and not measured")
     for name, value in figures.items():
         was = record["figures"].get(name)
         change = "" if not was else f"{(value - was) / was:+.1%}"
-        limit = None if was is None else was + max(was * TOLERANCE, 8 if "KiB" in name else 0.05)
+        may_differ = 0 if was is None else max(was * TOLERANCE, 8 if "KiB" in name else 0.05)
         note = ""
-        if limit is not None and value > limit:
+        if was is None or abs(value - was) > may_differ:
             worse.append(name)
-            note = "  MORE"
-        elif was is not None and value < was - (limit - was):
-            note = "  less: record it"
+            note = "  NOT RECORDED" if was is None else "  MORE" if value > was else "  LESS"
         print(f"  {name:56} {value:>10} recorded {was!s:>10} {change:>7}{note}")
     return worse
 

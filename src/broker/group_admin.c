@@ -6,6 +6,7 @@
 #include "broker/broker.h"
 #include "broker/coordinator.h"
 #include "core/consumer_group.h"
+#include "core/names.h"
 #include "gen/consumer_group_describe_request.h"
 #include "gen/consumer_group_describe_response.h"
 #include "gen/delete_groups_request.h"
@@ -67,6 +68,28 @@ static void gather_no_memory(struct request *request)
     request_close(request, "no memory for an answer about groups");
 }
 
+/* An answer with an item for each of `count` things that are asked for. */
+struct gather_many {
+    struct gather *gather;
+    struct gather_part *parts;
+    void *items;
+};
+
+/* False: the request was closed for want of memory. */
+static bool gather_begin(struct request *request,
+                         size_t count,
+                         size_t item_bytes,
+                         struct gather_many *out)
+{
+    out->gather = gather_new(request);
+    out->items = broker_array(request, count, item_bytes);
+    out->parts = broker_array(request, count, sizeof(out->parts[0]));
+    if (out->gather != NULL && (count == 0 || (out->items != NULL && out->parts != NULL)))
+        return true;
+    gather_no_memory(request);
+    return false;
+}
+
 /* ---- DescribeGroups -------------------------------------------------------------------------- */
 
 static void describe_fail(struct gather_part *part, enum kafka_error error)
@@ -107,16 +130,15 @@ static void describe_one(struct request *request, struct gather_part *item)
 void handle_describe_groups(struct shard *shard, struct request *request)
 {
     const struct describe_groups_request *in = request->message;
-    struct gather *gather = gather_new(request);
     size_t count = (size_t)MAX(in->groups.count, 0);
-    struct describe_groups_response_described_group *items =
-        broker_array(request, count, sizeof(*items));
-    struct gather_part *parts = broker_array(request, count, sizeof(*parts));
+    struct gather_many many;
     (void)shard;
-    if (gather == NULL || (count > 0 && (items == NULL || parts == NULL))) {
-        gather_no_memory(request);
+    if (!gather_begin(request, count, sizeof(struct describe_groups_response_described_group),
+                      &many))
         return;
-    }
+    struct gather *gather = many.gather;
+    struct gather_part *parts = many.parts;
+    struct describe_groups_response_described_group *items = many.items;
     struct describe_groups_response *out = gather->response;
     out->groups.items = items;
     out->groups.count = (int32_t)count;
@@ -192,16 +214,15 @@ static enum kafka_error consumer_one(struct request *request,
 void handle_consumer_group_describe(struct shard *shard, struct request *request)
 {
     const struct consumer_group_describe_request *in = request->message;
-    struct gather *gather = gather_new(request);
     size_t count = (size_t)MAX(in->group_ids.count, 0);
-    struct consumer_group_describe_response_described_group *items =
-        broker_array(request, count, sizeof(*items));
-    struct gather_part *parts = broker_array(request, count, sizeof(*parts));
+    struct gather_many many;
     (void)shard;
-    if (gather == NULL || (count > 0 && (items == NULL || parts == NULL))) {
-        gather_no_memory(request);
+    if (!gather_begin(request, count,
+                      sizeof(struct consumer_group_describe_response_described_group), &many))
         return;
-    }
+    struct gather *gather = many.gather;
+    struct gather_part *parts = many.parts;
+    struct consumer_group_describe_response_described_group *items = many.items;
     struct consumer_group_describe_response *out = gather->response;
     out->groups.items = items;
     out->groups.count = (int32_t)count;
@@ -381,36 +402,33 @@ static void delete_one(struct request *request, struct gather_part *item)
         request_error(request, (int16_t)error);
 }
 
-static bool named_before(const struct delete_groups_request *in, int32_t at)
-{
-    for (int32_t i = 0; i < at; i++)
-        if (view_equal(in->groups_names.items[i], in->groups_names.items[at])) return true;
-    return false;
-}
-
-#define DELETE_GROUPS_MAX 10000 /* Of one request, so that looking for repeats stays cheap. */
+#define DELETE_GROUPS_MAX 10000 /* Of one request: each is deleted within the turn. */
 
 void handle_delete_groups(struct shard *shard, struct request *request)
 {
     const struct delete_groups_request *in = request->message;
-    struct gather *gather = gather_new(request);
     size_t count = (size_t)MAX(in->groups_names.count, 0);
-    struct delete_groups_response_deletable_group_result *items =
-        broker_array(request, count, sizeof(*items));
-    struct gather_part *parts = broker_array(request, count, sizeof(*parts));
-    (void)shard;
+    struct gather_many many;
+    struct names seen;
     if (count > DELETE_GROUPS_MAX) {
         request_close(request, "too many groups to delete");
         return;
     }
-    if (gather == NULL || (count > 0 && (items == NULL || parts == NULL))) {
+    if (!gather_begin(request, count, sizeof(struct delete_groups_response_deletable_group_result),
+                      &many))
+        return;
+    if (!names_init(&seen, &request->arena, (uint32_t)count,
+                    io_random(node_of(shard)->io, IO_RANDOM_HASH))) {
         gather_no_memory(request);
         return;
     }
+    struct gather *gather = many.gather;
+    struct gather_part *parts = many.parts;
+    struct delete_groups_response_deletable_group_result *items = many.items;
     struct delete_groups_response *out = gather->response;
     out->results.items = items;
     for (size_t i = 0; i < count; i++) {
-        if (named_before(in, (int32_t)i)) continue;
+        if (names_see(&seen, in->groups_names.items[i]) > 1) continue;
         struct delete_groups_response_deletable_group_result *item = &items[out->results.count++];
         wire_struct_defaults(&wire_delete_groups_response_deletable_group_result_shape, item);
         item->group_id = in->groups_names.items[i];

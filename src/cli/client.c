@@ -1,5 +1,6 @@
 /* client.c - see client.h. */
 #include "cli/client.h"
+#include "cli/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -241,13 +242,6 @@ const rd_kafka_metadata_topic_t *client_topic(struct client *client,
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 const char *client_count_text(uint64_t number, char out[CLIENT_NUMBER_BYTES])
 {
     char digits[24];
@@ -278,7 +272,7 @@ void client_progress_begin(struct client_progress *progress)
 {
     *progress = (struct client_progress){.part = -1};
     progress->on = isatty(STDERR_FILENO) == 1;
-    progress->start_ms = now_ms();
+    progress->start_ms = clock_now_ms();
     progress->shown_ms = progress->start_ms + PROGRESS_FIRST_MS - PROGRESS_EVERY_MS;
 }
 
@@ -287,7 +281,7 @@ void client_progress_tell(struct client_progress *progress)
     char records[CLIENT_NUMBER_BYTES], bytes[CLIENT_NUMBER_BYTES], rate[CLIENT_NUMBER_BYTES];
     char part[16] = "";
     if (!progress->on) return;
-    int64_t now = now_ms();
+    int64_t now = clock_now_ms();
     if (now < progress->shown_ms + PROGRESS_EVERY_MS) return;
     progress->shown_ms = now;
     double seconds = (double)(now - progress->start_ms) / 1000;

@@ -1,23 +1,20 @@
 /* cluster_state.c - `dohle cluster brokers`: who is registered and who is fenced; `dohle cluster
  * quorum`: who leads the metadata log, who votes, who follows, and how far each is. */
+#include "cli/clock.h"
 #include "cli/talk.h"
 #include "gen/describe_cluster_request.h"
 #include "gen/describe_cluster_response.h"
 #include "gen/describe_quorum_request.h"
 #include "gen/describe_quorum_response.h"
 
-#include <time.h>
-
 /* Milliseconds since 1970 as "1.2 s ago"; -1 is "never told". */
 static void put_age(struct out *out, int64_t wall_ms)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    int64_t now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    int64_t ago_ms = clock_wall_ms() - wall_ms;
     if (wall_ms < 0) {
         out_text(out, "never");
     } else {
-        out_format(out, "%.1f s ago", (double)MAX(now_ms - wall_ms, 0) / 1000);
+        out_format(out, "%.1f s ago", (double)MAX(ago_ms, 0) / 1000);
     }
 }
 

@@ -3,6 +3,7 @@
  * Every partition is read by itself, without a group: nothing is committed, nobody is disturbed.
  * "The end" is what a partition held when the command began. */
 #include "cli/consume.h"
+#include "cli/clock.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -211,10 +212,8 @@ static enum cli_exit read_options(struct consume *consume,
 {
     const char *where = cli_value(cli, "from");
     long long count = 0, tail = 0;
-    struct timespec t;
+    int64_t wall_ms = clock_wall_ms();
 
-    clock_gettime(CLOCK_REALTIME, &t);
-    int64_t wall_ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
     enum cli_exit code = cli_integer(cli, "count", (struct cli_range){1, INT64_MAX}, &count);
     if (code == CLI_OK) code = cli_integer(cli, "tail", (struct cli_range){0, INT32_MAX}, &tail);
     if (code == CLI_OK) code = check_partitions(cli);

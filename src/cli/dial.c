@@ -1,5 +1,6 @@
 /* dial.c - see dial.h. */
 #include "cli/dial.h"
+#include "cli/clock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -124,18 +125,11 @@ bool dial_is_loopback(const struct dial_address *address)
 
 /* ---- the socket ------------------------------------------------------------------------------ */
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Wait until the socket is ready for `events`. False: the deadline has passed. */
 static bool wait_for(int fd, short events, int64_t limit_ms)
 {
     for (;;) {
-        int64_t left_ms = limit_ms - now_ms();
+        int64_t left_ms = limit_ms - clock_now_ms();
         struct pollfd one = {fd, events, 0};
         int ready = poll(&one, 1, (int)MAX(left_ms, 0));
         if (ready > 0) return true;
@@ -145,7 +139,7 @@ static bool wait_for(int fd, short events, int64_t limit_ms)
 
 int dial_connect(const struct dial_address *address, int timeout_ms)
 {
-    int64_t limit_ms = now_ms() + timeout_ms;
+    int64_t limit_ms = clock_now_ms() + timeout_ms;
     int error = 0;
     socklen_t size = sizeof(error);
     int fd = socket(address->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -225,7 +219,7 @@ static enum dial_result receive(struct dial *dial,
 /* The next frame, in the arena. */
 static enum dial_result receive_frame(struct dial *dial, struct arena *arena, struct view *out)
 {
-    int64_t limit_ms = now_ms() + dial->timeout_ms;
+    int64_t limit_ms = clock_now_ms() + dial->timeout_ms;
     uint8_t head[8];
     uint32_t got;
 
@@ -257,7 +251,7 @@ static enum dial_result ask_version(struct dial *dial,
     struct view frame = frame_encode(&kind, &header, question->request, arena);
 
     if (frame.null) return DIAL_DAMAGED;
-    enum dial_result result = send_all(dial, frame, now_ms() + dial->timeout_ms);
+    enum dial_result result = send_all(dial, frame, clock_now_ms() + dial->timeout_ms);
     /* Who closes because of what was sent may still have said something. */
     if (result == DIAL_OK || result == DIAL_CLOSED) result = receive_frame(dial, arena, &frame);
     if (result != DIAL_OK) return result;
@@ -302,7 +296,7 @@ enum dial_result dial_versions(struct dial *dial,
     struct frame_header header = {++dial->correlation_id, VIEW("dohle")};
     struct view frame = frame_encode(&kind, &header, &request, arena);
     if (frame.null) return DIAL_DAMAGED;
-    enum dial_result result = send_all(dial, frame, now_ms() + dial->timeout_ms);
+    enum dial_result result = send_all(dial, frame, clock_now_ms() + dial->timeout_ms);
     if (result == DIAL_OK || result == DIAL_CLOSED) result = receive_frame(dial, arena, &frame);
     if (result != DIAL_OK) return result;
     if (frame.size >= 10 && load_be16(frame.data + 8) == KAFKA_UNSUPPORTED_VERSION) {
@@ -364,7 +358,7 @@ enum dial_smell dial_smell(const struct dial *dial,
     uint8_t answer[2] = {0};
     uint32_t got = 0;
     if (dial_open(&other, address, timeout_ms) != 0) return DIAL_SMELLS_NOT;
-    int64_t limit_ms = now_ms() + timeout_ms;
+    int64_t limit_ms = clock_now_ms() + timeout_ms;
     if (send_all(&other, view_of(client_hello, sizeof(client_hello)), limit_ms) == DIAL_OK &&
         receive(&other, view_of(answer, sizeof(answer)), limit_ms, &got) != DIAL_OK)
         got = 0;

@@ -5,6 +5,7 @@
  *
  * What follows is only walked if what comes before works; each broker is. */
 #include "cli/doctor.h"
+#include "cli/clock.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -26,9 +27,7 @@
 
 static double now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+    return (double)clock_us(CLOCK_MONOTONIC) / 1e3;
 }
 
 void doctor_begin(struct doctor *doctor)

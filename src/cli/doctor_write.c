@@ -2,6 +2,7 @@
  *
  * Without --topic a topic of its own is made and deleted again. Versions that name topics by id are
  * avoided (Produce 13, Fetch 13, DeleteTopics 6), so that one way fits all servers. */
+#include "cli/clock.h"
 #include "cli/doctor.h"
 
 #include <time.h>
@@ -38,13 +39,6 @@ struct writing {
     int64_t offset;
     struct view value;
 };
-
-static int64_t now_ms(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* A question that failed: told, with its cause. False. */
 static bool lost(struct writing *w,
@@ -160,7 +154,7 @@ static const struct doctor_broker *broker_by_id(const struct doctor *doctor, int
 
 static bool find_leader(struct writing *w)
 {
-    int64_t limit_ms = now_ms(CLOCK_MONOTONIC) + LEADER_WAIT_MS;
+    int64_t limit_ms = clock_now_ms() + LEADER_WAIT_MS;
     int32_t leader = -1;
     int16_t code = KAFKA_LEADER_NOT_AVAILABLE;
     struct doctor_reach reach;
@@ -170,7 +164,7 @@ static bool find_leader(struct writing *w)
     for (;;) {
         enum dial_result result = ask_leader(w, &leader, &code);
         if (result != DIAL_OK) return lost(w, w->dial, "leader", result);
-        if (leader >= 0 || now_ms(CLOCK_MONOTONIC) > limit_ms) break;
+        if (leader >= 0 || clock_now_ms() > limit_ms) break;
         if (!w->created && code == KAFKA_UNKNOWN_TOPIC_OR_PARTITION) break;
         usleep(LEADER_PAUSE_MS * 1000);
     }
@@ -196,7 +190,7 @@ static bool build_batch(struct writing *w, struct sink *sink, struct view *batch
 {
     struct batch_build build;
     struct record_input record = {
-        .timestamp_ms = now_ms(CLOCK_REALTIME), .key = VIEW("dohle doctor"), .value = w->value};
+        .timestamp_ms = clock_wall_ms(), .key = VIEW("dohle doctor"), .value = w->value};
     batch_build_begin(&build, NULL, sink, &batch_build_plain);
     batch_build_add(&build, &record);
     return batch_build_finish(&build, -1, batch) == RECORD_OK;
@@ -308,7 +302,7 @@ static bool fetch(struct writing *w)
 void doctor_write(struct doctor *doctor, struct dial *dial)
 {
     const char *given = cli_value(doctor->cli, "topic");
-    int64_t stamp = now_ms(CLOCK_REALTIME);
+    int64_t stamp = clock_wall_ms();
     struct writing w = {.doctor = doctor, .dial = dial, .leader = {.fd = -1}};
 
     w.leader.mem = doctor->cli->mem;

@@ -1,5 +1,6 @@
 /* produce.c - `dohle produce`: lines, JSON or one whole file become records. */
 #include "cli/produce.h"
+#include "cli/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -252,9 +253,7 @@ static int finish(struct produce *produce)
 {
     struct cli *cli = produce->client.cli;
     char count[CLIENT_NUMBER_BYTES], bytes[CLIENT_NUMBER_BYTES], what[320];
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 - produce->progress.start_ms;
+    int64_t ms = clock_now_ms() - produce->progress.start_ms;
 
     client_progress_end(&produce->progress);
     if (cli_has(cli, "json")) {

@@ -5,15 +5,9 @@
 #include <unistd.h>
 
 #include "cli/ask.h"
+#include "cli/clock.h"
 
 #define READY_PAUSE_MS 50
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* One try. True: ready. `cli->out` holds what to tell. */
 static bool try_once(struct cli *cli, const struct ask_target *target)
@@ -31,9 +25,9 @@ static int run(struct cli *cli)
     enum cli_exit code = cli_integer(cli, "wait", (struct cli_range){0, 86400}, &wait_s);
     if (code == CLI_OK) code = ask_where(cli, &target);
     if (code != CLI_OK) return (int)code;
-    int64_t limit_ms = now_ms() + 1000 * wait_s;
+    int64_t limit_ms = clock_now_ms() + 1000 * wait_s;
     bool ready = try_once(cli, &target);
-    while (!ready && now_ms() < limit_ms) {
+    while (!ready && clock_now_ms() < limit_ms) {
         usleep(READY_PAUSE_MS * 1000);
         ready = try_once(cli, &target);
     }

@@ -3,6 +3,7 @@
  * SIGTERM and SIGINT drain and stop; a second one ends the process at once. The handler's only
  * state is static, as a signal carries none. */
 #include "cli/start.h"
+#include "cli/clock.h"
 #include "cli/start_notify.h"
 #include "cli/start_tap.h"
 
@@ -68,13 +69,6 @@ struct start {
     struct console *console;
     struct start_tap tap;
 };
-
-static int64_t clock_us(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* What the process has computed until now lies between exec and here. */
 static int64_t find_exec_us(void)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/clock.h"
 #include "cli/start.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
@@ -170,25 +171,18 @@ static struct view build_request(const struct start_test *test, uint8_t *out, si
     return view_of(out, (uint32_t)at);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Receive a whole frame while the node turns. Its size without the length, or -1. */
 static int64_t receive_frame(int fd, struct node *node, uint8_t *out, size_t room)
 {
     size_t at = 0;
-    int64_t limit_ms = now_ms() + SUITE_WAIT_MS;
-    while (now_ms() < limit_ms) {
+    int64_t limit_ms = clock_now_ms() + SUITE_WAIT_MS;
+    while (clock_now_ms() < limit_ms) {
         ssize_t got = recv(fd, out + at, room - at, MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return -1;
         if (got > 0) at += (size_t)got;
         if (at >= 4 && load_be32(out) + 4 > room) return -1;
         if (at >= 4 && load_be32(out) + 4 == at) return (int64_t)at - 4;
-        if (got < 0) (void)node_turn(node, now_ms() + 10);
+        if (got < 0) (void)node_turn(node, clock_now_ms() + 10);
     }
     return -1;
 }

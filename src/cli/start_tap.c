@@ -3,6 +3,7 @@
  * Each piece that is received or sent is a packet, written at once on the shard's own thread: for
  * looking, not for load. Shards append to one file, each packet by one write (pcapng.h). */
 #include "cli/start_tap.h"
+#include "cli/clock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,13 +18,6 @@ struct tapped {
     const struct io_stream *stream; /* The key. */
     struct pcapng_flow flow;
 };
-
-static int64_t wall_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 static void append(void *context, const struct stream_segment *segment)
 {
@@ -63,7 +57,7 @@ static struct tapped *begin(struct start_tap_handle *handle, struct io_stream *s
         mem_put(handle->flows.mem, new, sizeof(*new));
         return NULL;
     }
-    pcapng_open(&new->flow, wall_us(), append, handle->all);
+    pcapng_open(&new->flow, clock_us(CLOCK_REALTIME), append, handle->all);
     return new;
 }
 
@@ -73,7 +67,8 @@ static void on_bytes(struct io_tap *tap, struct io_stream *stream, bool received
     struct tapped *tapped = find(handle, stream);
     if (tapped == NULL) tapped = begin(handle, stream);
     if (tapped == NULL) return;
-    struct stream_segment segment = pcapng_data(&tapped->flow, received, bytes, wall_us());
+    struct stream_segment segment =
+        pcapng_data(&tapped->flow, received, bytes, clock_us(CLOCK_REALTIME));
     append(handle->all, &segment);
 }
 
@@ -82,7 +77,7 @@ static void on_closed(struct io_tap *tap, struct io_stream *stream)
     struct start_tap_handle *handle = container_of(tap, struct start_tap_handle, tap);
     struct tapped *tapped = find(handle, stream);
     if (tapped == NULL) return;
-    pcapng_close(&tapped->flow, wall_us(), append, handle->all);
+    pcapng_close(&tapped->flow, clock_us(CLOCK_REALTIME), append, handle->all);
     map_remove(&handle->flows, &tapped->node);
     mem_put(handle->flows.mem, tapped, sizeof(*tapped));
 }

@@ -1,5 +1,6 @@
 /* tap.c - `dohle wire tap`: see tap.h. */
 #include "cli/tap.h"
+#include "cli/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,13 +21,6 @@ static void on_signal(int number)
 {
     (void)number;
     tap_stopped = 1;
-}
-
-int64_t tap_wall_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 /* ---- showing --------------------------------------------------------------------------------- */

@@ -81,9 +81,6 @@ struct tap_listener *tap_listener_for(struct tap *tap, struct view name, int32_t
 /* Show a segment: print it, or write it into the capture. */
 void tap_show(void *context, const struct stream_segment *segment);
 
-/* Now, in microseconds since 1970. */
-int64_t tap_wall_us(void);
-
 /* ---- tap_pipe.c ------------------------------------------------------------------------------ */
 
 /* Take over both sockets (non-blocking). NULL: no memory; they are closed. */

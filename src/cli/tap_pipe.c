@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "cli/clock.h"
 #include "cli/tap.h"
 #include "cli/tap_rewrite.h"
 
@@ -77,14 +78,14 @@ struct tap_connection *tap_connection_new(struct tap *tap,
     for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
         sink_init(sinks[i], tap->cli->mem, PIPE_BYTES_MAX);
     learn_addresses(c);
-    pcapng_open(&c->flow, tap_wall_us(), tap_show, tap);
+    pcapng_open(&c->flow, clock_us(CLOCK_REALTIME), tap_show, tap);
     return c;
 }
 
 void tap_connection_free(struct tap_connection *c)
 {
     struct tap *tap = c->tap;
-    pcapng_close(&c->flow, tap_wall_us(), tap_show, tap);
+    pcapng_close(&c->flow, clock_us(CLOCK_REALTIME), tap_show, tap);
     close(c->client);
     close(c->broker);
     struct sink *sinks[] = {&c->up.in, &c->up.out, &c->down.in, &c->down.out};
@@ -155,7 +156,8 @@ static bool map_address(void *context, struct view *host, int32_t *port)
 
 static void show(struct tap_connection *c, bool from_client, struct view bytes)
 {
-    struct stream_segment segment = pcapng_data(&c->flow, from_client, bytes, tap_wall_us());
+    struct stream_segment segment =
+        pcapng_data(&c->flow, from_client, bytes, clock_us(CLOCK_REALTIME));
     tap_show(c->tap, &segment);
 }
 
