@@ -38,7 +38,8 @@ int64_t io_now_ms(struct io *io);  /* Monotonic, as read when this turn began. *
 int64_t io_now_us(struct io *io);  /* Monotonic, read anew: for measuring. */
 int64_t io_cpu_ns(struct io *io);  /* Processor time of this thread so far; in the simulator each
                                       look costs SIM_CPU_LOOK_NS. */
-int64_t io_wall_ms(struct io *io); /* Wall clock, as read when this turn began; may jump. */
+int64_t io_wall_ms(struct io *io); /* Wall clock, as read when this turn began, at most 1 ms behind;
+                                      may jump, but keeps step with io_now_ms between jumps. */
 
 /* Named streams, so that one more draw in one place does not change all others in a replay. */
 enum io_random {

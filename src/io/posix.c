@@ -38,10 +38,17 @@ static int64_t clock_us(clockid_t clock)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+/* The two clocks' milliseconds do not begin together: read apart, their distance would flicker by
+ * one and with it every wall time that is reckoned from a monotonic one. So the distance is kept
+ * until it is wrong by more, or would lead; nor is it taken from readings between which this thread
+ * did not run. */
 static void posix_clocks(struct posix *p)
 {
     p->now_ms = clock_us(CLOCK_MONOTONIC) / 1000;
-    p->wall_ms = clock_us(CLOCK_REALTIME) / 1000;
+    int64_t behind_ms = clock_us(CLOCK_REALTIME) / 1000 - p->now_ms - p->wall_ahead_ms;
+    if (behind_ms == 0 || behind_ms == 1) return;
+    bool together = clock_us(CLOCK_MONOTONIC) / 1000 == p->now_ms;
+    if (together || p->wall_ahead_ms == 0) p->wall_ahead_ms += behind_ms;
 }
 
 static int64_t posix_now_ms(struct io *io)
@@ -65,7 +72,7 @@ static int64_t posix_cpu_ns(struct io *io)
 
 static int64_t posix_wall_ms(struct io *io)
 {
-    return posix_of(io)->wall_ms;
+    return posix_of(io)->now_ms + posix_of(io)->wall_ahead_ms;
 }
 
 static uint64_t rotate(uint64_t x, int by)

@@ -39,7 +39,8 @@ struct posix {
     struct io io;
     int epoll_fd, wake_fd;
     bool no_sync; /* Files need not outlast the process. */
-    int64_t now_ms, wall_ms;
+    int64_t now_ms;
+    int64_t wall_ahead_ms; /* Wall clock less now_ms; kept while true within a millisecond. */
     struct list submitted; /* Handed over at the next turn. */
     struct list done;      /* Completed here, to be delivered. */
     struct list graves;    /* Streams and listeners closed in this turn: freed at its end. */

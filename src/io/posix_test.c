@@ -88,6 +88,21 @@ static int thread_count(void)
     return count;
 }
 
+/* A wall time reckoned from a monotonic one is the same whenever it is reckoned. */
+static void test_clocks_in_step(void **state)
+{
+    struct rig *rig = *state;
+    int steps = 0;
+    for (int64_t i = 0, kept_ms = 0; i < 300; i++) {
+        usleep(500 + (useconds_t)(i * 37 % 600));
+        io_turn(rig->io, 0);
+        int64_t ahead_ms = io_wall_ms(rig->io) - io_now_ms(rig->io);
+        steps += i > 0 && ahead_ms != kept_ms;
+        kept_ms = ahead_ms;
+    }
+    assert_in_range(steps, 0, 2); /* One to settle, one for a clock that is being set right. */
+}
+
 /* Bytes that left the page cache are not waited for by the shard; the lane brings them. */
 static void test_cold_read(void **state)
 {
@@ -417,6 +432,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_durable_fails, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_wake, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_free_waits, rig_open, rig_close),
+        cmocka_unit_test_setup_teardown(test_clocks_in_step, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_no_descriptors, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_peer_gone, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_refused, rig_open, rig_close),
