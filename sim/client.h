@@ -1,33 +1,32 @@
-/* client.h - the clients of a simulated node: an admin, producers, readers.
+/* client.h - what all clients of a simulated node share.
  *
  * Each is a machine of its own in the world and speaks real bytes. All that they are told goes to
- * the history. A producer keeps several batches in flight and, when a connection is lost, sends all
- * unanswered ones again in their order, as Kafka's own clients do. */
+ * the history. A kind of client embeds `struct client` first and has a file of its own
+ * (client_admin.c, client_producer.c, ...) that ends with its `struct client_kind`. */
 #pragma once
 
 #include "io/sim.h"
-#include "record/sink.h"
 #include "sim/chance.h"
 #include "sim/history.h"
 #include "sim/wire_link.h"
 
-#define CLIENT_IN_FLIGHT_MAX 5u /* Kafka's bound for idempotence. */
+#define CLIENT_RETRY_MS 50 /* After an error that says "later". */
 
-enum client_role { CLIENT_ADMIN, CLIENT_PRODUCER, CLIENT_READER };
+struct client;
 
-/* A batch between its making and its acknowledgement. */
-struct client_batch {
-    uint32_t log;    /* topic * HISTORY_PARTITIONS_MAX + partition */
-    uint32_t number; /* Of its first record. */
-    uint32_t count;
-    int32_t sequence;
-    uint32_t power_cuts; /* Of the world, when it was sent last. */
-    uint32_t restarts;   /* Of the world's node, when it was made. */
-    bool sent;
+struct client_kind {
+    const char *name;
+    size_t size_bytes; /* Of the struct that embeds `struct client`. */
+    /* Its time has come and it is connected: send what there is, set `next_ms`. */
+    void (*fill)(struct client *client);
+    void (*answered)(struct client *client, const struct wire_link_wait *wait, void *in);
+    void (*lost)(struct client *client); /* The connection is gone, with what was unanswered. */
+    /* Nothing of it is under way or to be done. */
+    bool (*finished)(const struct client *client);
 };
 
 struct client {
-    enum client_role role;
+    const struct client_kind *kind;
     struct sim_node *node;
     struct io *io;
     struct history *history;
@@ -36,55 +35,44 @@ struct client {
     int64_t next_ms; /* Before this it sends nothing. */
     bool storm;      /* New work is wanted. */
     uint64_t errors; /* Replies that asked to try again. */
-
-    /* Producer. */
-    uint32_t number; /* Which producer it is. */
-    bool idempotent;
-    int16_t acks;
-    int64_t producer_id; /* -1: none yet. */
-    int16_t producer_epoch;
-    int32_t sequences[HISTORY_LOGS_MAX];
-    uint32_t next_record;
-    uint32_t quota; /* Records that it is still to send. */
-    struct client_batch batches[CLIENT_IN_FLIGHT_MAX];
-    uint32_t batch_count;
-    struct sink sink;
-
-    /* Reader. */
-    bool audit; /* Reads all from the start and reports to the audit. */
-    int64_t offsets[HISTORY_LOGS_MAX];
-    int64_t high_watermarks[HISTORY_LOGS_MAX];
-    bool caught_up[HISTORY_LOGS_MAX];
-    int16_t version; /* Of Fetch or Produce. */
 };
 
-/* A client of the seed with the name `index`; `host` is the server's. */
-struct client *client_new(struct sim_world *world,
-                          struct history *history,
-                          enum client_role role,
-                          uint64_t seed,
-                          uint32_t index);
-void client_connects_to(struct client *client, const char *host);
+/* Where a client lives. */
+struct client_seat {
+    struct sim_world *world;
+    struct history *history;
+    uint64_t seed;
+    uint32_t index;   /* Of the client: its name, and its stream of random numbers. */
+    const char *host; /* The server's. */
+};
+
+/* A client of this kind: the struct that embeds it, zeroed behind `struct client`. */
+struct client *client_new(const struct client_kind *kind, const struct client_seat *seat);
 void client_free(struct client *client);
 
 /* Its turn in the world. */
 void client_turn(struct client *client);
 
-/* Nothing of it is under way or to be done: a producer's quota is sent and acknowledged, an audit
- * has read all that there is, every topic is known. */
 bool client_finished(const struct client *client);
 
-/* ---- between its files ----------------------------------------------------------------------- */
+/* ---- for the kinds --------------------------------------------------------------------------- */
 
-void client_admin_fill(struct client *client);
-void client_admin_answered(struct client *client, const struct wire_link_wait *wait, void *in);
-void client_producer_fill(struct client *client);
-void client_producer_answered(struct client *client, const struct wire_link_wait *wait, void *in);
-void client_reader_fill(struct client *client);
-void client_reader_answered(struct client *client, const struct wire_link_wait *wait, void *in);
+static inline int64_t client_now_ms(const struct client *client)
+{
+    return io_now_ms(client->io);
+}
+
+/* Send nothing for so long. */
+static inline void client_rests(struct client *client, uint32_t rest_ms)
+{
+    client->next_ms = client_now_ms(client) + rest_ms;
+}
 
 /* The log of a topic by name or id, or -1. */
 int32_t client_topic_of(const struct client *client, struct view name, struct uuid id);
+
+/* Does the error say "later", of any request? */
+bool client_error_is_later(int16_t error);
 
 /* An error that says "later": counted; the client waits and connects anew. Another one breaks I24.
  */

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sim/client.h"
+#include "sim/client_admin.h"
+#include "sim/client_producer.h"
+#include "sim/client_reader.h"
 #include "sim/cluster.h"
 
 #define RUN_CLIENTS_MAX 10u
@@ -20,6 +22,7 @@ struct run {
     struct history history;
     struct client *clients[RUN_CLIENTS_MAX];
     uint32_t client_count;
+    struct client_reader *auditor; /* One of them. */
     struct chance faults;
     bool wants[RUN_FAULTS];
     int64_t next_fault_us;
@@ -49,23 +52,39 @@ static void run_trace(void *context, const struct sim_trace *trace)
 
 /* ---- the shape ------------------------------------------------------------------------------- */
 
+static struct client_seat run_seat(struct run *run)
+{
+    return (struct client_seat){.world = run->world,
+                                .history = &run->history,
+                                .seed = run->seed,
+                                .index = run->client_count,
+                                .host = sim_node_host(run->cluster.machine)};
+}
+
+static void run_add(struct run *run, struct client *client)
+{
+    assert(run->client_count < RUN_CLIENTS_MAX);
+    run->clients[run->client_count++] = client;
+}
+
 static void run_clients(struct run *run, struct chance *shape)
 {
-    struct history *history = &run->history;
     uint32_t producers = 1 + chance_below(shape, 4), readers = 1 + chance_below(shape, 3);
-    for (uint32_t i = 0; i < 1 + producers + readers; i++) {
-        enum client_role role = i == 0           ? CLIENT_ADMIN
-                                : i <= producers ? CLIENT_PRODUCER
-                                                 : CLIENT_READER;
-        struct client *client = client_new(run->world, history, role, run->seed, i);
-        client_connects_to(client, sim_node_host(run->cluster.machine));
-        run->clients[run->client_count++] = client;
-        if (role != CLIENT_PRODUCER) continue;
-        client->number = i - 1;
-        client->idempotent = chance_percent(shape, 60);
-        client->acks = client->idempotent || chance_percent(shape, 40) ? -1 : 1;
-        client->quota = 50 + chance_below(shape, 600);
-        history->idempotent[client->number] = client->idempotent;
+    struct client_seat seat = run_seat(run);
+    run_add(run, client_new(&client_admin_kind, &seat));
+    for (uint32_t i = 0; i < producers; i++) {
+        seat = run_seat(run);
+        struct client_producer *producer = client_producer_new(&seat, i);
+        producer->idempotent = chance_percent(shape, 60);
+        producer->acks = producer->idempotent || chance_percent(shape, 40) ? -1 : 1;
+        producer->quota = 50 + chance_below(shape, 600);
+        run->history.idempotent[i] = producer->idempotent;
+        run_add(run, &producer->client);
+    }
+    for (uint32_t i = 0; i < readers; i++) {
+        seat = run_seat(run);
+        run->auditor = client_reader_new(&seat);
+        run_add(run, &run->auditor->client);
     }
 }
 
@@ -282,12 +301,7 @@ static void run_audit(struct run *run, const char *phase)
 {
     run_rest(run);
     if (history_violated(&run->history)) return;
-    struct client *client = run->clients[run->client_count - 1];
-    memset(client->offsets, 0, sizeof(client->offsets));
-    memset(client->caught_up, 0, sizeof(client->caught_up));
-    client->audit = true;
-    /* A reply under way was asked for other offsets. */
-    wire_link_drop(&client->link);
+    client_reader_audits(run->auditor);
     history_audit_begin(&run->history);
     run_settle(run, phase);
     if (!history_violated(&run->history)) history_audit_end(&run->history);

@@ -1,0 +1,111 @@
+/* client_admin.c - an admin: creates the topics, then asks for all of them now and then. */
+#include "sim/client_admin.h"
+#include "gen/create_topics_request.h"
+#include "gen/create_topics_response.h"
+#include "gen/errors.h"
+#include "gen/metadata_request.h"
+#include "gen/metadata_response.h"
+
+#define API_METADATA      3
+#define API_CREATE_TOPICS 19
+
+static void admin_create(struct client *client, const struct history_topic *topic)
+{
+    struct create_topics_request request;
+    struct create_topics_request_creatable_topic item;
+    wire_defaults(&wire_create_topics_request, &request);
+    wire_struct_defaults(&wire_create_topics_request_creatable_topic_shape, &item);
+    item.name = view_of_string(topic->name);
+    item.num_partitions = topic->partitions;
+    item.replication_factor = 1;
+    request.topics.items = &item;
+    request.topics.count = 1;
+    request.timeout_ms = 5000;
+    wire_link_send(&client->link, API_CREATE_TOPICS, 7, &request);
+}
+
+static void admin_look(struct client *client)
+{
+    struct metadata_request request;
+    wire_defaults(&wire_metadata_request, &request);
+    request.topics.items = NULL;
+    request.topics.count = -1;
+    request.allow_auto_topic_creation = false;
+    wire_link_send(&client->link, API_METADATA, 12, &request);
+}
+
+static void admin_fill(struct client *client)
+{
+    struct history *history = client->history;
+    if (client->link.wait_count > 0) return;
+    for (uint32_t i = 0; i < history->topic_count; i++) {
+        if (history->topics[i].known) continue;
+        admin_create(client, &history->topics[i]);
+        return;
+    }
+    admin_look(client);
+}
+
+static void admin_listed(struct client *client, const struct metadata_response *in)
+{
+    struct history *history = client->history;
+    bool seen[HISTORY_TOPICS_MAX] = {false};
+    for (int32_t i = 0; i < in->topics.count; i++) {
+        const struct metadata_response_metadata_response_topic *topic = &in->topics.items[i];
+        if (topic->error_code != 0) {
+            client_error(client, "Metadata", topic->error_code);
+            return;
+        }
+        int32_t at = client_topic_of(client, topic->name, topic->topic_id);
+        if (at < 0) return;
+        seen[at] = true;
+        history_topic(history, (uint32_t)at, topic->topic_id, topic->partitions.count);
+    }
+    for (uint32_t i = 0; i < history->topic_count; i++)
+        if (history->topics[i].known && !seen[i])
+            history_violation(history, "I17: topic %s, once created, is not listed",
+                              history->topics[i].name);
+}
+
+static void admin_answered(struct client *client, const struct wire_link_wait *wait, void *in)
+{
+    client_rests(client, 20 + chance_below(&client->chance, 400));
+    if (wait->api == API_METADATA) {
+        admin_listed(client, in);
+        return;
+    }
+    const struct create_topics_response *created = in;
+    for (int32_t i = 0; i < created->topics.count; i++) {
+        const struct create_topics_response_creatable_topic_result *topic =
+            &created->topics.items[i];
+        int32_t at = client_topic_of(client, topic->name, topic->topic_id);
+        if (at < 0) return;
+        if (topic->error_code == 0)
+            history_topic(client->history, (uint32_t)at, topic->topic_id, topic->num_partitions);
+        else if (topic->error_code == KAFKA_TOPIC_ALREADY_EXISTS) /* An earlier try was taken. */
+            admin_look(client);
+        else
+            client_error(client, "CreateTopics", topic->error_code);
+    }
+}
+
+static void admin_lost(struct client *client)
+{
+    (void)client;
+}
+
+static bool admin_finished(const struct client *client)
+{
+    for (uint32_t i = 0; i < client->history->topic_count; i++)
+        if (!client->history->topics[i].known) return false;
+    return true;
+}
+
+const struct client_kind client_admin_kind = {
+    .name = "admin",
+    .size_bytes = sizeof(struct client),
+    .fill = admin_fill,
+    .answered = admin_answered,
+    .lost = admin_lost,
+    .finished = admin_finished,
+};
