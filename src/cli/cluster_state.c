@@ -63,7 +63,7 @@ static int brokers(struct talk *talk)
     if (ask == NULL) return CLI_FAILED;
     ask->include_fenced_brokers = true; /* Version 2; an older server tells of the others only. */
     const struct describe_cluster_response *answer = talk_ask(
-        talk, &talk->boot, &(struct talk_question){&wire_describe_cluster_request, ask, 2});
+        talk, &talk->boot, &(struct talk_question){&wire_describe_cluster_request, ask, 2, NULL});
     if (answer == NULL) return CLI_FAILED;
     if (answer->error_code != KAFKA_NONE)
         return talk_fail(talk, "the cluster's brokers", answer->error_code);
@@ -152,8 +152,8 @@ static int quorum(struct talk *talk)
     if (ask == NULL) return CLI_FAILED;
     ask->topics.items = &topic;
     ask->topics.count = 1;
-    const struct describe_quorum_response *answer =
-        talk_ask(talk, &talk->boot, &(struct talk_question){&wire_describe_quorum_request, ask, 2});
+    const struct describe_quorum_response *answer = talk_ask(
+        talk, &talk->boot, &(struct talk_question){&wire_describe_quorum_request, ask, 2, NULL});
     if (answer == NULL) return CLI_FAILED;
     int16_t error = answer->error_code;
     bool whole = answer->topics.count == 1 && answer->topics.items[0].partitions.count == 1;

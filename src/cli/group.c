@@ -42,6 +42,11 @@ static void list_print(struct cli *cli, const struct list_groups_response_listed
     out_char(out, '\n');
 }
 
+static int16_t list_error(const void *answer)
+{
+    return ((const struct list_groups_response *)answer)->error_code;
+}
+
 static int list(struct talk *talk)
 {
     struct list_groups_response_listed_group *all = NULL;
@@ -50,8 +55,8 @@ static int list(struct talk *talk)
         struct dial *dial = talk_broker(talk, talk->metadata->brokers.items[i].node_id);
         struct list_groups_request *ask = talk_new(talk, &wire_list_groups_request);
         if (dial == NULL) return CLI_FAILED;
-        const struct list_groups_response *answer =
-            talk_ask(talk, dial, &(struct talk_question){&wire_list_groups_request, ask, 5});
+        const struct list_groups_response *answer = talk_ask(
+            talk, dial, &(struct talk_question){&wire_list_groups_request, ask, 5, list_error});
         if (answer == NULL) return CLI_FAILED;
         if (answer->error_code != KAFKA_NONE)
             return talk_fail(talk, "the list of groups", answer->error_code);
@@ -83,6 +88,12 @@ static int run_list(struct cli *cli)
 /* ---- delete -----------------------------------------------------------------------------------
  */
 
+static int16_t delete_error(const void *answer)
+{
+    const struct delete_groups_response *deleted = answer;
+    return deleted->results.count == 1 ? deleted->results.items[0].error_code : (int16_t)KAFKA_NONE;
+}
+
 static int delete_one(struct talk *talk, const char *name)
 {
     char what[320];
@@ -93,8 +104,8 @@ static int delete_one(struct talk *talk, const char *name)
     if (dial == NULL || ask == NULL) return CLI_FAILED;
     ask->groups_names.items = &names;
     ask->groups_names.count = 1;
-    const struct delete_groups_response *answer =
-        talk_ask(talk, dial, &(struct talk_question){&wire_delete_groups_request, ask, 2});
+    const struct delete_groups_response *answer = talk_ask(
+        talk, dial, &(struct talk_question){&wire_delete_groups_request, ask, 2, delete_error});
     if (answer == NULL || answer->results.count != 1) return CLI_FAILED;
     (void)snprintf(what, sizeof(what), "group \"%s\"", name);
     if (answer->results.items[0].error_code != KAFKA_NONE)

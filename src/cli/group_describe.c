@@ -29,6 +29,20 @@ struct description {
 /* ---- asking -----------------------------------------------------------------------------------
  */
 
+static int16_t classic_error(const void *answer)
+{
+    const struct describe_groups_response *described = answer;
+    return described->groups.count == 1 ? described->groups.items[0].error_code
+                                        : (int16_t)KAFKA_NONE;
+}
+
+static int16_t consumer_error(const void *answer)
+{
+    const struct consumer_group_describe_response *described = answer;
+    return described->groups.count == 1 ? described->groups.items[0].error_code
+                                        : (int16_t)KAFKA_NONE;
+}
+
 /* 1: described, 0: not of this kind, -1: said. */
 static int describe_classic(struct talk *talk,
                             struct dial *dial,
@@ -40,8 +54,8 @@ static int describe_classic(struct talk *talk,
     if (ask == NULL) return -1;
     ask->groups.items = &name;
     ask->groups.count = 1;
-    const struct describe_groups_response *answer =
-        talk_ask(talk, dial, &(struct talk_question){&wire_describe_groups_request, ask, 6});
+    const struct describe_groups_response *answer = talk_ask(
+        talk, dial, &(struct talk_question){&wire_describe_groups_request, ask, 6, classic_error});
     if (answer == NULL || answer->groups.count != 1) return -1;
     const struct describe_groups_response_described_group *found = &answer->groups.items[0];
     if (found->error_code == KAFKA_GROUP_ID_NOT_FOUND || view_is(found->group_state, "Dead"))
@@ -83,7 +97,8 @@ static int describe_consumer(struct talk *talk,
     ask->group_ids.items = &name;
     ask->group_ids.count = 1;
     const struct consumer_group_describe_response *answer = talk_ask(
-        talk, dial, &(struct talk_question){&wire_consumer_group_describe_request, ask, 1});
+        talk, dial,
+        &(struct talk_question){&wire_consumer_group_describe_request, ask, 1, consumer_error});
     if (answer == NULL || answer->groups.count != 1) return -1;
     const struct consumer_group_describe_response_described_group *found = &answer->groups.items[0];
     if (found->error_code == KAFKA_GROUP_ID_NOT_FOUND) return 0;

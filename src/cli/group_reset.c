@@ -71,6 +71,14 @@ static bool choose(struct talk *talk,
     return true;
 }
 
+/* All partitions stand or fall together while the coordinator loads. */
+static int16_t commit_error(const void *answer)
+{
+    const struct offset_commit_response *committed = answer;
+    bool any = committed->topics.count > 0 && committed->topics.items[0].partitions.count > 0;
+    return any ? committed->topics.items[0].partitions.items[0].error_code : (int16_t)KAFKA_NONE;
+}
+
 /* Each partition as a topic of its own: Kafka takes it, and so the answer is in the same order. */
 static const struct offset_commit_response *commit(struct talk *talk,
                                                    struct dial *coordinator,
@@ -100,7 +108,7 @@ static const struct offset_commit_response *commit(struct talk *talk,
     ask->topics.items = topics;
     ask->topics.count = (int32_t)offsets->count;
     return talk_ask(talk, coordinator,
-                    &(struct talk_question){&wire_offset_commit_request, ask, 9});
+                    &(struct talk_question){&wire_offset_commit_request, ask, 9, commit_error});
 }
 
 static void tell(struct cli *cli, const struct group_offset *offset)

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/clock.h"
 
 #include "gen/api_versions_response.h"
 #include "gen/find_coordinator_request.h"
@@ -13,6 +16,8 @@
 #include "gen/metadata_response.h"
 #include "gen/offset_fetch_request.h"
 #include "gen/offset_fetch_response.h"
+
+#define PAUSE_MS 50 /* Before a coordinator that loads is asked again. */
 
 /* ---- talking ----------------------------------------------------------------------------------
  */
@@ -40,7 +45,9 @@ int talk_fail(struct talk *talk, const char *what, int16_t error)
                     known ? kafka_errors[at].message : "");
 }
 
-const void *talk_ask(struct talk *talk, struct dial *dial, const struct talk_question *question)
+static const void *ask_once(struct talk *talk,
+                            struct dial *dial,
+                            const struct talk_question *question)
 {
     const struct wire_api *api = wire_api(question->request->api_key);
     void *answer = talk_new(talk, api->response);
@@ -51,6 +58,20 @@ const void *talk_ask(struct talk *talk, struct dial *dial, const struct talk_que
     (void)cli_fail(talk->cli, CLI_FAILED, "%s: the broker %s", api->name,
                    dial_result_text(dial, result));
     return NULL;
+}
+
+const void *talk_ask(struct talk *talk, struct dial *dial, const struct talk_question *question)
+{
+    int64_t until_ms = clock_now_ms() + talk->timeout_ms;
+    for (;;) {
+        const void *answer = ask_once(talk, dial, question);
+        if (answer == NULL || question->error == NULL) return answer;
+        int16_t error = question->error(answer);
+        bool passes =
+            error == KAFKA_COORDINATOR_LOAD_IN_PROGRESS || error == KAFKA_COORDINATOR_NOT_AVAILABLE;
+        if (!passes || clock_now_ms() + PAUSE_MS >= until_ms) return answer;
+        usleep(PAUSE_MS * 1000);
+    }
 }
 
 /* Connect to one of the host's addresses and learn its versions. 0, or -errno. */
@@ -113,7 +134,7 @@ enum cli_exit talk_open(struct cli *cli, struct talk *out)
     struct metadata_request *ask = talk_new(out, &wire_metadata_request);
     if (ask != NULL) ask->topics.count = -1;
     out->metadata =
-        talk_ask(out, &out->boot, &(struct talk_question){&wire_metadata_request, ask, 12});
+        talk_ask(out, &out->boot, &(struct talk_question){&wire_metadata_request, ask, 12, NULL});
     return out->metadata == NULL ? CLI_FAILED : CLI_OK;
 }
 
@@ -146,12 +167,18 @@ struct dial *talk_broker(struct talk *talk, int32_t id)
     return NULL;
 }
 
+static int16_t coordinator_error(const void *answer)
+{
+    return ((const struct find_coordinator_response *)answer)->error_code;
+}
+
 struct dial *talk_coordinator(struct talk *talk, const char *group, int32_t *id)
 {
     struct find_coordinator_request *ask = talk_new(talk, &wire_find_coordinator_request);
     if (ask != NULL) ask->key = view_of_string(group);
     const struct find_coordinator_response *answer = talk_ask(
-        talk, &talk->boot, &(struct talk_question){&wire_find_coordinator_request, ask, 3});
+        talk, &talk->boot,
+        &(struct talk_question){&wire_find_coordinator_request, ask, 3, coordinator_error});
     if (answer == NULL) return NULL;
     if (answer->error_code != KAFKA_NONE) {
         (void)talk_fail(talk, "the group's coordinator", answer->error_code);
@@ -184,6 +211,12 @@ static bool keep_offsets(struct talk *talk,
     return true;
 }
 
+static int16_t offsets_error(const void *answer)
+{
+    const struct offset_fetch_response *offsets = answer;
+    return offsets->groups.count == 1 ? offsets->groups.items[0].error_code : (int16_t)KAFKA_NONE;
+}
+
 bool talk_offsets_fetch(struct talk *talk,
                         struct dial *coordinator,
                         const char *group,
@@ -198,7 +231,8 @@ bool talk_offsets_fetch(struct talk *talk,
     ask->groups.items = &one;
     ask->groups.count = 1;
     const struct offset_fetch_response *answer =
-        talk_ask(talk, coordinator, &(struct talk_question){&wire_offset_fetch_request, ask, 9});
+        talk_ask(talk, coordinator,
+                 &(struct talk_question){&wire_offset_fetch_request, ask, 9, offsets_error});
     if (answer == NULL) return false;
     if (answer->groups.count != 1) {
         (void)cli_fail(talk->cli, CLI_FAILED, "the broker's OffsetFetch is older than version 8");
@@ -246,7 +280,7 @@ static bool find_one(struct talk *talk, struct group_offset *offset, int64_t tim
     ask->topics.items = &topic;
     ask->topics.count = 1;
     const struct list_offsets_response *answer =
-        talk_ask(talk, dial, &(struct talk_question){&wire_list_offsets_request, ask, 7});
+        talk_ask(talk, dial, &(struct talk_question){&wire_list_offsets_request, ask, 7, NULL});
     if (answer == NULL) return false;
     if (answer->topics.count != 1 || answer->topics.items[0].partitions.count != 1) return true;
     offset->error = answer->topics.items[0].partitions.items[0].error_code;

@@ -40,11 +40,13 @@ MUST_USE struct dial *talk_broker(struct talk *talk, int32_t id);
 /* The connection to the group's coordinator; NULL: said. `id` gets its broker id. */
 MUST_USE struct dial *talk_coordinator(struct talk *talk, const char *group, int32_t *id);
 
-/* Ask; the answer's struct is in the arena. NULL: said. */
+/* Ask; the answer's struct is in the arena. NULL: said. A coordinator that is still loading, or not
+ * yet chosen, is asked again until the command's timeout: Kafka's error for it means just that. */
 struct talk_question {
     const struct wire_message *request;
     const void *body;
     int16_t version_max;
+    int16_t (*error)(const void *answer); /* What the answer says; NULL: no coordinator is asked. */
 };
 MUST_USE const void *talk_ask(struct talk *talk,
                               struct dial *dial,

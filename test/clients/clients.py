@@ -78,18 +78,18 @@ def make_node():
     for name in ("package.json", "package-lock.json", "agent.mjs"):
         shutil.copy(HERE / "node" / name, BUILD / "node" / name)
     if not (BUILD / "node/node_modules/kafkajs").exists():
-        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], 200, cwd=BUILD / "node")
+        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], 600, cwd=BUILD / "node")
 
 
 def make_python():
     venv = BUILD / "venv"
-    run([sys.executable, "-m", "venv", venv], 60)
+    run([sys.executable, "-m", "venv", venv], 300)
     run([venv / "bin/pip", "install", "-q", "--only-binary", ":all:", "--disable-pip-version-check", "-r",
-         HERE / "python/requirements.txt"], 200)
+         HERE / "python/requirements.txt"], 600)
 
 
 def make_rust():
-    run(["cargo", "build", "--quiet", "--locked"], 480, cwd=HERE / "rust", env=dict(os.environ, CARGO_TARGET_DIR=str(BUILD / "rust")))
+    run(["cargo", "build", "--quiet", "--locked"], 900, cwd=HERE / "rust", env=dict(os.environ, CARGO_TARGET_DIR=str(BUILD / "rust")))
 
 
 def make_kcat():
