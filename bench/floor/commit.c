@@ -11,16 +11,13 @@ static void frame(struct serve *serve, struct serve_link *link, struct view byte
     struct serve_produce in = serve_read_produce(bytes);
     append_batch(append, in.batch);
     append_write(append);
-    serve_produced(link, bytes, in.topic);
+    serve_produced(serve, link, bytes, in.topic);
 }
 
 static void handled(struct serve *serve)
 {
     const struct append *append = serve->context;
-    bool any = false;
-    for (uint32_t i = 0; i < SERVE_CONNECTIONS_MAX; i++)
-        any = any || (serve->links[i].fd > 0 && serve->links[i].touched);
-    if (any && fdatasync(append->fd) != 0) client_die("could not sync");
+    if (serve->touched != NULL && fdatasync(append->fd) != 0) client_die("could not sync");
 }
 
 int main(int argc, char **argv)

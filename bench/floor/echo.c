@@ -5,8 +5,7 @@
 static void frame(struct serve *serve, struct serve_link *link, struct view bytes)
 {
     static const uint8_t rest[1 + 4 + 2 + 1] = {0};
-    (void)serve;
-    serve_answer(link, bytes, 4 + sizeof(rest));
+    serve_answer(serve, link, bytes, 4 + sizeof(rest));
     sink_put(serve_out(link), rest, sizeof(rest));
 }
 

@@ -22,7 +22,7 @@ static void frame(struct serve *serve, struct serve_link *link, struct view byte
 {
     static const uint8_t rest[64] = {0};
     struct fetch *fetch = serve->context;
-    serve_answer(link, bytes, 4 + sizeof(rest) + fetch->bytes);
+    serve_answer(serve, link, bytes, 4 + sizeof(rest) + fetch->bytes);
     sink_put(serve_out(link), rest, sizeof(rest));
     if (fetch->at + fetch->bytes > FETCH_FILE_BYTES) fetch->at = 0;
     link->file_fd = fetch->fd;

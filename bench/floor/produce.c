@@ -9,7 +9,7 @@ static void frame(struct serve *serve, struct serve_link *link, struct view byte
     struct serve_produce in = serve_read_produce(bytes);
     append_batch(append, in.batch);
     append_write(append); /* The bytes move when the frames behind this one are cut. */
-    serve_produced(link, bytes, in.topic);
+    serve_produced(serve, link, bytes, in.topic);
 }
 
 int main(int argc, char **argv)

@@ -15,15 +15,16 @@ struct relay {
 };
 
 /* Fetch v12 with one partition, its high watermark and one batch. */
-static void deliver(struct relay *relay)
+static void deliver(struct serve *serve)
 {
+    struct relay *relay = serve->context;
     static const uint8_t before[1 + 4 + 2 + 4 + 1] = {[11] = 2};
     static const uint8_t behind[8 + 8 + 1 + 4] = {0};
     struct serve_link *link = relay->waiting;
     struct sink *out = serve_out(link);
     uint32_t size = 4 + sizeof(before) + 1 + relay->topic.size + 1 + 4 + 2 + 8 + sizeof(behind) +
                     1 + relay->batch.size;
-    serve_answer(link, view_of(relay->header, sizeof(relay->header)), size);
+    serve_answer(serve, link, view_of(relay->header, sizeof(relay->header)), size);
     sink_put(out, before, sizeof(before));
     sink_put_u8(out, (uint8_t)(relay->topic.size + 1));
     sink_put(out, relay->topic.data, relay->topic.size);
@@ -52,9 +53,9 @@ static void frame(struct serve *serve, struct serve_link *link, struct view byte
         relay->batch = view_of(relay->kept, MIN(in.batch.size, (uint32_t)sizeof(relay->kept)));
         memcpy(relay->kept, in.batch.data, relay->batch.size);
         relay->end++;
-        serve_produced(link, bytes, in.topic);
+        serve_produced(serve, link, bytes, in.topic);
     }
-    if (relay->waiting != NULL && relay->told < relay->end) deliver(relay);
+    if (relay->waiting != NULL && relay->told < relay->end) deliver(serve);
 }
 
 int main(void)

@@ -50,8 +50,10 @@ static void link_flush(struct serve *serve, struct serve_link *link)
         sink_reset(&link->out);
         link->out_at = 0;
     }
+    if (wants == link->wants_out) return;
     struct epoll_event event = {.events = wants ? EPOLLOUT : EPOLLIN, .data.ptr = link};
     (void)epoll_ctl(serve->epoll_fd, EPOLL_CTL_MOD, link->fd, &event);
+    link->wants_out = wants;
 }
 
 static void link_receive(struct serve *serve, struct serve_link *link)
@@ -122,15 +124,21 @@ void serve_run(struct serve *serve)
                 link_receive(serve, link);
         }
         if (serve->handled != NULL) serve->handled(serve);
-        for (uint32_t i = 0; i < SERVE_CONNECTIONS_MAX; i++)
-            if (serve->links[i].fd > 0 && serve->links[i].touched)
-                link_flush(serve, &serve->links[i]);
+        while (serve->touched != NULL) {
+            struct serve_link *link = serve->touched;
+            serve->touched = link->next;
+            if (link->fd > 0) link_flush(serve, link);
+        }
     }
 }
 
-void serve_answer(struct serve_link *link, struct view frame, uint32_t size)
+void serve_answer(struct serve *serve, struct serve_link *link, struct view frame, uint32_t size)
 {
-    link->touched = true;
+    if (!link->touched) {
+        link->touched = true;
+        link->next = serve->touched;
+        serve->touched = link;
+    }
     sink_put_be32(&link->out, size);
     sink_put(&link->out, frame.data + 4, 4); /* Behind key and version. */
 }
@@ -152,11 +160,14 @@ struct serve_produce serve_read_produce(struct view frame)
     return out;
 }
 
-void serve_produced(struct serve_link *link, struct view frame, struct view topic)
+void serve_produced(struct serve *serve,
+                    struct serve_link *link,
+                    struct view frame,
+                    struct view topic)
 {
     static const uint8_t rest[2 + 8 + 8 + 8 + 1 + 1 + 1 + 1 + 4 + 1] = {[26] = 1};
     struct sink *out = serve_out(link);
-    serve_answer(link, frame, 4 + 1 + 1 + 1 + topic.size + 1 + 4 + (uint32_t)sizeof(rest));
+    serve_answer(serve, link, frame, 4 + 1 + 1 + 1 + topic.size + 1 + 4 + (uint32_t)sizeof(rest));
     sink_put_u8(out, 0);
     sink_put_u8(out, 2);
     sink_put_u8(out, (uint8_t)(topic.size + 1));

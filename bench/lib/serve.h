@@ -16,7 +16,9 @@ struct serve_link {
     struct sink in; /* Bytes that are no whole frame yet. */
     struct sink out;
     uint32_t out_at;
-    bool touched; /* Has answers of this wake-up. */
+    struct serve_link *next; /* Among the touched. */
+    bool touched;            /* Has answers of this wake-up. */
+    bool wants_out;          /* The socket took less than all. */
     /* A range of a file that goes out behind `out`, or size 0. */
     int file_fd;
     int64_t file_at;
@@ -28,6 +30,7 @@ struct serve {
     int epoll_fd;
     int listen_fd;
     struct serve_link links[SERVE_CONNECTIONS_MAX];
+    struct serve_link *touched; /* Those with answers of this wake-up. */
     /* A whole frame, without its length. */
     void (*frame)(struct serve *serve, struct serve_link *link, struct view frame);
     /* All frames of a wake-up are handled, nothing is sent yet. May be NULL. */
@@ -39,7 +42,7 @@ struct serve {
 NORETURN void serve_run(struct serve *serve);
 
 /* Begin an answer: its length, and the correlation id of the request. */
-void serve_answer(struct serve_link *link, struct view frame, uint32_t size);
+void serve_answer(struct serve *serve, struct serve_link *link, struct view frame, uint32_t size);
 
 /* The sink for the answer's bytes. */
 static inline struct sink *serve_out(struct serve_link *link)
@@ -48,7 +51,10 @@ static inline struct sink *serve_out(struct serve_link *link)
 }
 
 /* The answer to Produce v9 of topic `topic`: no error, offset 0. */
-void serve_produced(struct serve_link *link, struct view frame, struct view topic);
+void serve_produced(struct serve *serve,
+                    struct serve_link *link,
+                    struct view frame,
+                    struct view topic);
 
 /* Where in a Produce v9 frame (without length) the topic's name and the batch are. */
 struct serve_produce {

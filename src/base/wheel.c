@@ -19,6 +19,7 @@ void wheel_init(struct wheel *wheel, int64_t now_ms)
             list_init(&wheel->slots[level][slot]);
     wheel->at_ms = now_ms;
     wheel->count = 0;
+    wheel->next_known = false;
 }
 
 static void wheel_link(struct wheel *wheel, struct wheel_entry *entry)
@@ -35,6 +36,7 @@ static void wheel_link(struct wheel *wheel, struct wheel_entry *entry)
     uint32_t slot = (uint32_t)tick & (WHEEL_SLOTS - 1);
     list_append(&wheel->slots[level][slot], &entry->link);
     wheel->occupied[level] |= (uint64_t)1 << slot;
+    wheel->next_known = false;
 }
 
 void wheel_set(struct wheel *wheel, struct wheel_entry *entry, int64_t deadline_ms)
@@ -52,6 +54,7 @@ void wheel_cancel(struct wheel *wheel, struct wheel_entry *entry)
     if (!wheel_armed(entry)) return;
     list_remove(&entry->link);
     wheel->count--;
+    wheel->next_known = false;
 }
 
 /* Link the entries of a slot anew: they go down, or on if their deadline was deferred. */
@@ -63,6 +66,7 @@ static void wheel_cascade(struct wheel *wheel, uint32_t level, uint32_t slot)
     while ((node = list_pop(&wheel->slots[level][slot])) != NULL)
         list_append(&moved, node);
     wheel->occupied[level] &= ~((uint64_t)1 << slot);
+    wheel->next_known = false;
     while ((node = list_pop(&moved)) != NULL)
         wheel_link(wheel, container_of(node, struct wheel_entry, link));
 }
@@ -79,7 +83,7 @@ static int64_t wheel_next_of(const struct wheel *wheel, uint32_t level)
     return tick << (WHEEL_BITS * level);
 }
 
-int64_t wheel_next_ms(const struct wheel *wheel)
+static int64_t wheel_look(const struct wheel *wheel)
 {
     if (wheel->count == 0) return INT64_MAX;
     if (!list_empty(&wheel->slots[0][slot_of(wheel->at_ms, 0)])) return wheel->at_ms;
@@ -91,6 +95,13 @@ int64_t wheel_next_ms(const struct wheel *wheel)
     return next;
 }
 
+int64_t wheel_next_ms(struct wheel *wheel)
+{
+    if (!wheel->next_known) wheel->next_ms = wheel_look(wheel);
+    wheel->next_known = true;
+    return wheel->next_ms;
+}
+
 /* An entry of the current slot of level 0 that is due; what was deferred is linked anew. */
 static struct wheel_entry *wheel_take(struct wheel *wheel, int64_t now_ms)
 {
@@ -100,11 +111,14 @@ static struct wheel_entry *wheel_take(struct wheel *wheel, int64_t now_ms)
         struct wheel_entry *entry = container_of(node, struct wheel_entry, link);
         if (entry->deadline_ms <= now_ms) {
             wheel->count--;
+            wheel->next_known = false;
             return entry;
         }
         wheel_link(wheel, entry);
     }
-    wheel->occupied[0] &= ~((uint64_t)1 << slot);
+    uint64_t bit = (uint64_t)1 << slot;
+    if (wheel->occupied[0] & bit) wheel->next_known = false;
+    wheel->occupied[0] &= ~bit;
     return NULL;
 }
 

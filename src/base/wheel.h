@@ -23,6 +23,8 @@ struct wheel {
     uint64_t occupied[WHEEL_LEVELS]; /* A bit for each slot that may hold entries. */
     int64_t at_ms;                   /* All deadlines up to here have been called. */
     uint32_t count;
+    bool next_known;
+    int64_t next_ms; /* If it is: what wheel_next_ms says. */
 };
 
 void wheel_init(struct wheel *wheel, int64_t now_ms);
@@ -57,5 +59,6 @@ void wheel_cancel(struct wheel *wheel, struct wheel_entry *entry);
 struct wheel_entry *wheel_expired(struct wheel *wheel, int64_t now_ms);
 
 /* When to call wheel_expired next at the latest: not after the earliest deadline, perhaps
- * before it (to move entries down a level). INT64_MAX: nothing is in the wheel. O(levels). */
-int64_t wheel_next_ms(const struct wheel *wheel);
+ * before it (to move entries down a level). INT64_MAX: nothing is in the wheel. O(levels) after a
+ * change, else O(1). */
+int64_t wheel_next_ms(struct wheel *wheel);

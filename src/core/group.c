@@ -319,7 +319,7 @@ void group_timer_cancel(struct group *group, struct group_timer *timer)
     wheel_cancel(&group->groups->wheel, &timer->entry);
 }
 
-int64_t groups_deadline(const struct groups *groups)
+int64_t groups_deadline(struct groups *groups)
 {
     return wheel_next_ms(&groups->wheel);
 }

@@ -173,7 +173,7 @@ MUST_USE enum step_result group_leave(struct groups *groups,
 
 /* When groups_tick() wants to be called; it may be before the earliest deadline. INT64_MAX: never.
  */
-int64_t groups_deadline(const struct groups *groups);
+int64_t groups_deadline(struct groups *groups);
 
 /* Act on one deadline at or before the step's horizon. False: there was none (step_begin is not
  * needed anew). Otherwise append and take the answers as after any step, and call it again. */

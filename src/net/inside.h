@@ -132,6 +132,8 @@ struct shard_state {
 
     struct list spares; /* Ended requests with warm arenas. */
     uint32_t spare_count;
+    struct list spare_chunks; /* Small ones, of struct output_piece. */
+    uint32_t spare_chunk_count;
 
     int64_t _Atomic horizon_ms; /* Read by the other shards. */
     bool turn_unfinished;       /* There was more to read than one turn takes. */
@@ -188,6 +190,7 @@ void output_flush(struct connection *connection);
 /* Release everything unsent. */
 void output_drop(struct connection *connection);
 void output_release(struct output_piece *piece);
+void output_free_spares(struct shard *shard);
 /* Have it flushed at the turn's end. */
 void output_later(struct connection *connection);
 /* Release the pieces of a list. */

@@ -30,6 +30,7 @@ void metrics_free(struct metrics *metrics)
         node = next;
     }
     map_free(&metrics->requests);
+    metrics->last = NULL;
 }
 
 /* The entry of these numbers, made if there is a place for it. */
@@ -49,12 +50,16 @@ static struct metrics_request *entry_of(struct metrics *metrics, const int16_t k
 
 static void count(struct metrics *metrics, const int16_t key[3], uint64_t amount)
 {
-    struct metrics_request *entry = entry_of(metrics, key);
+    struct metrics_request *entry = metrics->last;
+    if (entry == NULL || memcmp(entry->key, key, sizeof(entry->key)) != 0)
+        entry = entry_of(metrics, key);
     if (entry == NULL) {
         const int16_t rest[3] = {key[0], -1, METRICS_OTHER};
         entry = entry_of(metrics, rest);
     }
-    if (entry != NULL) entry->count += amount;
+    if (entry == NULL) return;
+    entry->count += amount;
+    metrics->last = entry;
 }
 
 void metrics_request(struct metrics *metrics, int16_t api_key, int16_t version, int16_t error)

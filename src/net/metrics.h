@@ -28,7 +28,8 @@ struct metrics_request {
 
 struct metrics {
     uint64_t values[METRIC_COUNT];
-    struct map requests; /* of struct metrics_request */
+    struct map requests;          /* of struct metrics_request */
+    struct metrics_request *last; /* Counted last: most requests are like the one before. */
 };
 
 void metrics_init(struct metrics *metrics, struct mem *mem, uint64_t seed);

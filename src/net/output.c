@@ -24,13 +24,42 @@ static uint8_t *chunk_start(struct output_piece *piece)
 
 static struct output_piece *chunk_new(struct connection *connection, uint32_t size_bytes)
 {
-    uint32_t room = MAX(size_bytes, NET_CHUNK_BYTES);
-    struct output_piece *piece = mem_take(connection->shard->mem, sizeof(*piece) + room);
-    if (piece == NULL) return NULL;
+    struct shard *shard = connection->shard;
+    bool small = size_bytes <= NET_CHUNK_SMALL_BYTES && list_empty(&connection->output);
+    uint32_t room = small ? NET_CHUNK_SMALL_BYTES : MAX(size_bytes, NET_CHUNK_BYTES);
+    struct list *spare = small ? list_pop(&shard->state->spare_chunks) : NULL;
+    struct output_piece *piece;
+    if (spare != NULL) {
+        piece = container_of(spare, struct output_piece, link);
+        shard->state->spare_chunk_count--;
+    } else {
+        piece = mem_take(shard->mem, sizeof(*piece) + room);
+        if (piece == NULL) return NULL;
+    }
     *piece = (struct output_piece){.room_bytes = room};
     piece->bytes = chunk_start(piece);
     list_append(&connection->output, &piece->link);
     return piece;
+}
+
+static void chunk_free(struct shard *shard, struct output_piece *piece)
+{
+    struct shard_state *state = shard->state;
+    if (piece->room_bytes == NET_CHUNK_SMALL_BYTES && state->spare_chunk_count < NET_SPARE_CHUNKS) {
+        list_prepend(&state->spare_chunks, &piece->link); /* The warmest is taken first. */
+        state->spare_chunk_count++;
+        return;
+    }
+    mem_put(shard->mem, piece, sizeof(*piece) + piece->room_bytes);
+}
+
+void output_free_spares(struct shard *shard)
+{
+    struct list *node;
+    while ((node = list_pop(&shard->state->spare_chunks)) != NULL)
+        mem_put(shard->mem, container_of(node, struct output_piece, link),
+                sizeof(struct output_piece) + NET_CHUNK_SMALL_BYTES);
+    shard->state->spare_chunk_count = 0;
 }
 
 uint8_t *output_reserve(struct connection *connection, uint32_t size_bytes)
@@ -82,7 +111,6 @@ void output_release(struct output_piece *piece)
 /* `sent` bytes at the head are gone. */
 static void advance(struct connection *connection, uint64_t sent)
 {
-    struct mem *mem = connection->shard->mem;
     assert(connection->output_bytes >= sent);
     connection->output_bytes -= sent;
     while (!list_empty(&connection->output)) {
@@ -97,7 +125,7 @@ static void advance(struct connection *connection, uint64_t sent)
         if (piece->size_bytes > 0) break;
         list_remove(&piece->link);
         if (piece->room_bytes > 0)
-            mem_put(mem, piece, sizeof(*piece) + piece->room_bytes);
+            chunk_free(connection->shard, piece);
         else
             output_release(piece);
     }
@@ -214,7 +242,7 @@ void output_release_all(struct shard *shard, struct list *pieces)
     while ((node = list_pop(pieces)) != NULL) {
         struct output_piece *piece = container_of(node, struct output_piece, link);
         if (piece->room_bytes > 0)
-            mem_put(shard->mem, piece, sizeof(*piece) + piece->room_bytes);
+            chunk_free(shard, piece);
         else
             output_release(piece);
     }

@@ -334,6 +334,7 @@ static void init_state(struct shard *shard, const struct shard_options *options)
     list_init(&state->resume);
     list_init(&state->held);
     list_init(&state->spares);
+    list_init(&state->spare_chunks);
     mailbox_init(&state->mailbox, wake, shard);
     map_init(&state->peers, shard->mem, io_random(shard->io, IO_RANDOM_HASH));
     atomic_init(&state->horizon_ms, io_now_ms(shard->io));
@@ -412,6 +413,7 @@ struct shard *shard_close(struct shard *shard)
         mem_put(mem, container_of(node, struct shard_listener, link),
                 sizeof(struct shard_listener));
     request_free_spares(shard);
+    output_free_spares(shard);
     buf_release(state->receive);
     map_free(&state->peers);
     metrics_free(&shard->metrics);
