@@ -25,6 +25,10 @@
 /* Records of one step of a core machine: Kafka's limit for one atomic batch of the controller. */
 #define STEP_RECORDS_MAX 10000u
 
+/* Objects of the metadata image (a partition, a broker, a topic, ...) that a snapshot looks at in
+ * one turn: about a millisecond. */
+#define SNAPSHOT_SLICE_OBJECTS 1000u
+
 /* Heartbeats of brokers, registered or not, that the controller remembers for one session timeout:
  * far above the brokers of any cluster, so that wrong ids and epochs cannot fill memory. */
 #define CLUSTER_CONTACTS_MAX 100000u

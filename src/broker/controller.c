@@ -687,8 +687,7 @@ void controller_close(struct node *node)
     if (c == NULL) return;
     if (c->log != NULL) log_watch_remove(&c->watch);
     c->failed = "the node is stopping";
-    while (c->snapshot != NULL) /* Its bytes are the job's until it ends. */
-        io_turn(node->io, INT64_MAX);
+    controller_snapshot_stop(c);
     controller_answer(c, -1);
     list_foreach (link, &c->pending) {
         struct pending *pending = container_of(link, struct pending, link);

@@ -76,6 +76,10 @@ void raft_turn(struct controller *c, bool last);
 /* The log may begin at the oldest snapshot, when there is a newer one. */
 void controller_trim(struct controller *c);
 
-/* Begin a snapshot of the committed image if enough has come since the last one.
- * When to ask again; INT64_MAX: when something has been committed. */
+/* Begin a snapshot of the committed image if enough has come since the last one, or go on with the
+ * one under way. When to ask again; INT64_MAX: in the turn after something was committed or a job
+ * has ended. */
 int64_t controller_snapshot_turn(struct controller *c);
+
+/* Give up one that is not whole, wait for one that is being finished. Blocks. */
+void controller_snapshot_stop(struct controller *c);

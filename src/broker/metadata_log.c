@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "record/batch_build.h"
 
 #define CHECKPOINT_SUFFIX     ".checkpoint"
 #define CHECKPOINT_NAME_BYTES 42 /* %020d-%010d.checkpoint */
+#define PART_SUFFIX           ".part"
 #define CHECKPOINT_BYTES_MAX  (1u << 30)
 
 static int path_of(char *out, const char *dir, const char *name)
@@ -29,6 +31,14 @@ static bool name_parse(const char *name, struct metadata_checkpoint *out)
     if (used != CHECKPOINT_NAME_BYTES || name[used] != '\0') return false;
     *out = (struct metadata_checkpoint){end, epoch};
     return true;
+}
+
+/* What a crash left of a checkpoint. */
+static bool is_part(const char *name)
+{
+    size_t size = strlen(name);
+    return size == CHECKPOINT_NAME_BYTES + strlen(PART_SUFFIX) &&
+           strcmp(name + CHECKPOINT_NAME_BYTES, PART_SUFFIX) == 0;
 }
 
 struct range {
@@ -212,15 +222,70 @@ static int file_replace(struct io *io,
     return result == 0 ? io_disk_sync_dir(io, dir) : result;
 }
 
+/* The path of a part, or that of the checkpoint that it becomes. */
+static int part_path(const struct metadata_part *part, bool whole, char *out)
+{
+    char name[64], with_end[80];
+    checkpoint_name(part->id, name);
+    (void)snprintf(with_end, sizeof(with_end), "%s%s", name, whole ? "" : PART_SUFFIX);
+    return path_of(out, part->dir, with_end);
+}
+
+int metadata_part_write(struct io *io, struct metadata_part *part, struct view bytes)
+{
+    char path[METADATA_PATH_BYTES];
+    if (part->file == NULL) {
+        int result = part_path(part, false, path);
+        if (result == 0)
+            result = io_disk_open(io, path, IO_OPEN_WRITE | IO_OPEN_CREATE | IO_OPEN_TRUNCATE,
+                                  &part->file);
+        if (result != 0) return result;
+        part->made = true;
+    }
+    int64_t put = io_disk_write(io, part->file, bytes.data, bytes.size, (uint64_t)part->size_bytes);
+    if (put < 0) return (int)put;
+    part->size_bytes += bytes.size;
+    return 0;
+}
+
+static void part_close(struct io *io, struct metadata_part *part)
+{
+    io_disk_close(io, part->file);
+    part->file = NULL;
+}
+
+int metadata_part_finish(struct io *io, struct metadata_part *part)
+{
+    char from[METADATA_PATH_BYTES], to[METADATA_PATH_BYTES];
+    assert(part->file != NULL);
+    int result = io_disk_sync(io, part->file);
+    part_close(io, part);
+    if (result == 0) result = part_path(part, false, from);
+    if (result == 0) result = part_path(part, true, to);
+    if (result == 0) result = io_disk_rename(io, from, to);
+    if (result != 0) return result;
+    part->made = false;
+    return io_disk_sync_dir(io, part->dir);
+}
+
+void metadata_part_drop(struct io *io, struct metadata_part *part)
+{
+    char path[METADATA_PATH_BYTES];
+    part_close(io, part);
+    if (part->made && part_path(part, false, path) == 0)
+        (void)io_disk_unlink(io, path); /* A start or the next snapshot would remove it as well. */
+}
+
 int metadata_checkpoint_write(struct io *io,
                               const char *dir,
                               struct metadata_checkpoint id,
                               struct view bytes)
 {
-    char name[64], part[80];
-    checkpoint_name(id, name);
-    (void)snprintf(part, sizeof(part), "%s.part", name);
-    return file_replace(io, dir, name, part, bytes);
+    struct metadata_part part = {.dir = dir, .id = id};
+    int result = metadata_part_write(io, &part, bytes);
+    if (result == 0) result = metadata_part_finish(io, &part);
+    if (result != 0) metadata_part_drop(io, &part);
+    return result;
 }
 
 struct cleaning {
@@ -235,7 +300,7 @@ static bool clean_one(void *context, const char *name)
     struct cleaning *cleaning = context;
     struct metadata_checkpoint id;
     char path[METADATA_PATH_BYTES];
-    if (!name_parse(name, &id) || id.end >= cleaning->kept.end) return true;
+    if (!name_parse(name, &id) ? !is_part(name) : id.end >= cleaning->kept.end) return true;
     int result = path_of(path, cleaning->dir, name);
     if (result == 0) result = io_disk_unlink(cleaning->io, path);
     if (cleaning->result == 0) cleaning->result = result;

@@ -74,13 +74,33 @@ MUST_USE bool metadata_batch_put(struct sink *out,
                                  int64_t base_offset,
                                  int32_t epoch);
 
-/* Write a checkpoint file: through .part, synced, read-only, renamed. 0 or -errno. */
+/* Write a checkpoint file in pieces: it has its name when it is whole and durable, until then it
+ * ends in .part. A zeroed part with dir and id set may be written to. */
+struct metadata_part {
+    const char *dir;
+    struct metadata_checkpoint id;
+    struct io_file *file;
+    int64_t size_bytes;
+    bool made; /* There is a file that ends in .part. */
+};
+
+/* The next bytes. 0 or -errno. */
+MUST_USE int metadata_part_write(struct io *io, struct metadata_part *part, struct view bytes);
+
+/* Sync, close, rename. 0 or -errno; the part is closed in any case. */
+MUST_USE int metadata_part_finish(struct io *io, struct metadata_part *part);
+
+/* Close and remove what there is of it; harmless after metadata_part_finish(). */
+void metadata_part_drop(struct io *io, struct metadata_part *part);
+
+/* Write a whole checkpoint file. 0 or -errno. */
 MUST_USE int metadata_checkpoint_write(struct io *io,
                                        const char *dir,
                                        struct metadata_checkpoint id,
                                        struct view bytes);
 
-/* Remove every checkpoint below `kept`, the bootstrap one too. 0 or -errno. */
+/* Remove every checkpoint below `kept`, the bootstrap one too, and parts that a crash left; no part
+ * is being written. 0 or -errno. */
 MUST_USE int metadata_checkpoint_clean(struct io *io,
                                        const char *dir,
                                        struct metadata_checkpoint kept);

@@ -31,11 +31,7 @@ static void test_own_broker(void **state)
     cluster_free(rig->cluster);
     rig->cluster = cluster_new(&rig->heap.mem, &options);
     struct cluster_bootstrap none = {0};
-    struct arena arena;
-    arena_init(&arena, &rig->heap.mem, 0);
-    assert_true(
-        image_snapshot(rig->follower, &arena, rig_copy_record, cluster_image(rig->cluster)));
-    arena_free(&arena);
+    assert_true(rig_snapshot(rig->follower, rig_copy_record, cluster_image(rig->cluster)));
     assert_int_equal(cluster_activate(rig->cluster, rig_step(rig), &none), STEP_DONE);
     rig_up(rig, 1);
     assert_string_equal(rig_pass(rig, 60000), ""); /* Never fenced for its silence. */

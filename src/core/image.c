@@ -2,7 +2,8 @@
  *
  * Invariants:
  *   - an object never changes once it stands in a slot; only a topic's array of partitions does,
- *     which is itself an array of slots
+ *     which is itself an array of slots, and the freeze that has written it
+ *   - the objects of a kind are in its map and in its list, in the order in which they came
  *   - the counts (partitions, leaderless, load by broker) are those of the objects in the slots
  *   - each map has its buckets from the start, so putting an object into a slot cannot fail
  *   - an edit owns `before` once it is made (undo drops or puts back), and `now` until then */
@@ -23,6 +24,8 @@ void *image_object_new(struct image *image, enum image_kind kind, size_t size, s
     if (object == NULL) return NULL;
     object->size_bytes = (uint32_t)(size + extra);
     object->kind = (uint8_t)kind;
+    object->frozen = image->freezes; /* Not part of a freeze that is under way. */
+    if (kind != IMAGE_PARTITION) list_init(&image_keyed(object)->slot.link);
     return object;
 }
 
@@ -157,6 +160,21 @@ static void image_put_partition(struct image *image,
         topic->partition_count--;
 }
 
+static void image_put_keyed(struct image *image, uint8_t kind, void *before, void *now)
+{
+    if (before != NULL) {
+        struct image_slot *out = &image_keyed(before)->slot;
+        map_remove(&image->maps[kind], &out->node);
+        list_remove(&out->link);
+    }
+    if (now != NULL) {
+        struct image_slot *in = &image_keyed(now)->slot;
+        bool inserted = map_insert(&image->maps[kind], &in->node);
+        assert(inserted);
+        list_append(&image->lists[kind], &in->link);
+    }
+}
+
 /* Put `now` where `before` stands. Cannot fail. */
 static void image_put(struct image *image, const struct image_edit *edit, void *before, void *now)
 {
@@ -164,22 +182,18 @@ static void image_put(struct image *image, const struct image_edit *edit, void *
         image->hold = now;
         return;
     }
+    if (image->freeze != NULL && before != NULL)
+        image_freeze_leaves(image->freeze, before, edit->topic, edit->partition);
     if (edit->kind == IMAGE_PARTITION) {
         image_put_partition(image, edit->topic, edit->partition, now);
         return;
     }
-    struct image_object *out = before;
-    struct image_object *in = now;
-    if (out != NULL) map_remove(&image->maps[edit->kind], &out->node);
-    if (in != NULL) {
-        bool inserted = map_insert(&image->maps[edit->kind], &in->node);
-        assert(inserted);
-    }
+    image_put_keyed(image, edit->kind, before, now);
     if (edit->kind == IMAGE_TOPIC) image_put_topic(image, before, now);
     if (edit->kind == IMAGE_FEATURE) {
-        const struct image_feature *feature = in != NULL ? now : before;
+        const struct image_feature *feature = now != NULL ? now : before;
         if (view_is(feature->name, "metadata.version"))
-            image->metadata_version = in != NULL ? feature->level : 0;
+            image->metadata_version = now != NULL ? feature->level : 0;
     }
 }
 
@@ -310,6 +324,7 @@ static void image_edit_back(void *machine, struct undo_entry *entry)
 {
     struct image *image = machine;
     struct image_edit *edit = image_edit_of(entry);
+    assert(image->freeze == NULL || image->undo.off); /* What comes back was there before it. */
     image_put(image, edit, edit->now, edit->before);
     image_tell(image, edit, edit->now, edit->before);
     image_value_free(image, edit->kind, edit->now);
@@ -348,6 +363,8 @@ struct image *image_new(struct mem *mem, uint64_t seed)
     bool ok = true;
     for (uint32_t i = 0; i < IMAGE_KINDS; i++)
         ok = image_map_init(&image->maps[i], mem, seed + i) && ok;
+    for (uint32_t i = 0; i < IMAGE_KINDS; i++)
+        list_init(&image->lists[i]);
     ok = image_map_init(&image->topics_by_id, mem, seed + IMAGE_KINDS) && ok;
     ok = image_map_init(&image->loads, mem, seed + IMAGE_KINDS + 1) && ok;
     return ok ? image : image_free(image);
@@ -358,7 +375,7 @@ static void image_map_free(struct image *image, struct map *map)
     struct map_node *node = map_next(map, NULL);
     while (node != NULL) {
         struct map_node *next = map_next(map, node);
-        image_object_free(image, container_of(node, struct image_object, node));
+        image_object_free(image, image_of_node(node));
         node = next;
     }
     map_free(map);
@@ -369,6 +386,7 @@ struct image *image_free(struct image *image)
     if (image == NULL) return NULL;
     assert(list_empty(&image->watches));
     assert(list_empty(&image->prepared));
+    assert(image->freeze == NULL);
     undo_commit(&image->undo, INT64_MAX);
     for (uint32_t i = 0; i < IMAGE_KINDS; i++)
         image_map_free(image, &image->maps[i]);

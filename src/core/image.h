@@ -41,13 +41,20 @@ enum image_kind {
 
 /* The head of every object. */
 struct image_object {
-    struct map_node node; /* By the kind's key; unused by partitions. */
     uint32_t size_bytes;
-    uint8_t kind; /* enum image_kind */
+    uint32_t frozen; /* The last freeze that it need not be written for. */
+    uint8_t kind;    /* enum image_kind */
+};
+
+/* The second member of every object but a partition: its place among those of its kind. */
+struct image_slot {
+    struct map_node node; /* By the kind's key. */
+    struct list link;     /* In the order in which they came. */
 };
 
 struct image_feature {
     struct image_object object;
+    struct image_slot slot;
     struct view name;
     int16_t level; /* Never 0: that removes it. */
 };
@@ -68,6 +75,7 @@ struct image_range {
 /* A registered broker or controller. */
 struct image_node {
     struct image_object object;
+    struct image_slot slot;
     int32_t id;
     bool fenced;                 /* Brokers only, to the end of the struct. */
     bool in_controlled_shutdown; /* Cleared by a new incarnation only. */
@@ -145,7 +153,8 @@ struct uuid image_directory(const struct image_partition *partition, uint32_t re
 bool image_ids_have(struct image_ids ids, int32_t id);
 
 struct image_topic {
-    struct image_object object; /* By name. */
+    struct image_object object;
+    struct image_slot slot; /* By name. */
     struct map_node by_id;
     struct view name;
     struct uuid id;
@@ -170,6 +179,7 @@ enum image_resource {
 
 struct image_configs {
     struct image_object object;
+    struct image_slot slot;
     int8_t type; /* enum image_resource */
     struct view resource;
     uint32_t count;                   /* At least 1. */
@@ -180,6 +190,7 @@ struct image_configs {
  * be read with step_decode(). */
 struct image_raw {
     struct image_object object;
+    struct image_slot slot;
     struct view record;
 };
 
@@ -247,15 +258,37 @@ void image_watch_remove(struct image *image, struct image_watch *watch);
 
 /* ---- snapshots ------------------------------------------------------------------------------- */
 
-/* Every record of the image in Kafka's order: features (metadata.version first, the others by
- * name), brokers, controllers, topics each followed by its partitions, configs, quotas, producer
- * ids, ACLs, SCRAM, tokens. Record versions follow from the image's metadata.version. The record
- * lives until `each` returns; `arena` is reset after each. Must not be called inside a transaction.
- * False: `each` returned false, or no memory. */
-MUST_USE bool image_snapshot(const struct image *image,
-                             struct arena *arena,
-                             bool (*each)(void *context, const struct step_record *record),
-                             void *context);
+/* A freeze: the records that make the image as it was when the freeze began, a slice at a time,
+ * while the image goes on changing. What changes before its slice has come is written as it was
+ * first, out of its turn, so that no copy of the image is kept and no slice is long. */
+struct image_freeze;
+
+/* What a freeze writes. The record lives until `each` returns. False: the freeze has failed. */
+struct image_writer {
+    bool (*each)(void *context, const struct step_record *record);
+    void *context;
+};
+
+enum image_freeze_result {
+    IMAGE_FREEZE_DONE, /* Everything is written. */
+    IMAGE_FREEZE_MORE,
+    IMAGE_FREEZE_FAILED, /* No memory, or `each` said no: end it. */
+};
+
+/* Freeze the image, which has no open transaction and no other freeze; its features are written at
+ * once (metadata.version first, the others by name). From then on `each` is called from slices and
+ * from inside image_apply(). NULL: no memory, or `each` said no. Record versions are those of the
+ * metadata.version that holds now. Cost: O(features). */
+MUST_USE struct image_freeze *image_freeze_begin(struct image *image, struct image_writer writer);
+
+/* Look at the next `objects` objects at most and write those that have not been: brokers,
+ * controllers, topics each followed by its partitions, configs, quotas, producer ids, ACLs, SCRAM,
+ * tokens; each kind in the order in which its objects came. The settings of one resource are one
+ * object. */
+MUST_USE enum image_freeze_result image_freeze_slice(struct image_freeze *freeze, uint32_t objects);
+
+/* End a freeze, finished or not. Returns NULL; of NULL, nothing happens. */
+struct image_freeze *image_freeze_end(struct image_freeze *freeze);
 
 /* Take over the content of `other` (a freshly loaded snapshot): watches are told of what differs.
  * Only between images without undo and with the same struct mem; `other` is only good to be freed

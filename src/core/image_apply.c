@@ -35,7 +35,7 @@
 static void *image_find(const struct image *image, enum image_kind kind, struct view key)
 {
     struct map_node *node = map_find(&image->maps[kind], key);
-    return node == NULL ? NULL : container_of(node, struct image_object, node);
+    return node == NULL ? NULL : image_of_node(node);
 }
 
 /* Prepare a replacement; `now` is NULL only where an allocation failed. */
@@ -269,7 +269,7 @@ static enum image_result image_apply_clear_elr(struct image *image,
         return image_clear_elr(image, topic);
     }
     map_foreach (node, &image->maps[IMAGE_TOPIC]) {
-        struct image_object *object = container_of(node, struct image_object, node);
+        struct image_object *object = image_of_node(node);
         enum image_result result =
             image_clear_elr(image, container_of(object, struct image_topic, object));
         if (result != IMAGE_OK) return result;
@@ -331,8 +331,7 @@ bool image_quota(const struct image *image,
     struct view key = image_quota_key(image, like);
     if (key.null) return false;
     struct map_node *node = map_find(&image->maps[IMAGE_QUOTA], key);
-    *out = node == NULL ? NULL
-                        : (const struct image_raw *)container_of(node, struct image_object, node);
+    *out = node == NULL ? NULL : (const struct image_raw *)image_of_node(node);
     image_quota_key_drop(image, key);
     return true;
 }

@@ -71,9 +71,27 @@ struct image_load_node {
     struct image_load load;
 };
 
+/* What every object but a partition begins with. */
+struct image_keyed {
+    struct image_object object;
+    struct image_slot slot;
+};
+
+static inline struct image_keyed *image_keyed(const struct image_object *object)
+{
+    assert(object->kind != IMAGE_PARTITION);
+    return (struct image_keyed *)(uintptr_t)object;
+}
+
+static inline struct image_object *image_of_node(struct map_node *node)
+{
+    return &container_of(node, struct image_keyed, slot.node)->object;
+}
+
 struct image {
     struct mem *mem;
-    struct map maps[IMAGE_KINDS]; /* That of partitions is unused. */
+    struct map maps[IMAGE_KINDS];   /* That of partitions is unused, */
+    struct list lists[IMAGE_KINDS]; /* and so is their list. */
     struct map topics_by_id;
     struct map loads;
     uint32_t partition_count;
@@ -84,8 +102,10 @@ struct image {
     struct undo_log undo;
     struct undo_log *undo_now; /* Where edits go: `undo`, or that of a transaction's end. */
     struct list watches;
-    struct list prepared; /* Edits of the record at hand. */
-    int64_t batch_offset; /* Of the record at hand. */
+    struct image_freeze *freeze; /* Under way, or NULL. */
+    uint32_t freezes;            /* The number of the last one; never 0 in one. */
+    struct list prepared;        /* Edits of the record at hand. */
+    int64_t batch_offset;        /* Of the record at hand. */
 };
 
 /* image.c */
@@ -157,10 +177,16 @@ struct image_place {
     uint32_t item; /* Of configs: which one. */
 };
 
-/* image_snapshot.c: the record that makes this object (or one item of it), in the arena, at the
- * image's metadata.version. False: no memory. */
-MUST_USE bool image_record_of(const struct image *image,
+/* image_records.c: the record that makes this object (or one item of it), in the arena, in the
+ * version that a metadata.version has it. False: no memory. */
+MUST_USE bool image_record_of(int16_t metadata_version,
                               const struct image_object *object,
                               const struct image_place *place,
                               struct arena *arena,
                               struct step_record *out);
+
+/* image_freeze.c: `before` is about to leave its slot (`topic` and `partition` as in an edit). */
+void image_freeze_leaves(struct image_freeze *freeze,
+                         struct image_object *before,
+                         struct image_topic *topic,
+                         int32_t partition);

@@ -58,7 +58,7 @@ struct image_feature *image_feature_new(struct image *image, struct view name, i
     struct image_cursor cursor = image_behind(feature, sizeof(*feature));
     feature->name = image_take_view(&cursor, name);
     feature->level = level;
-    feature->object.node.key = feature->name;
+    feature->slot.node.key = feature->name;
     return feature;
 }
 
@@ -82,9 +82,11 @@ static struct image_node *image_node_new(struct image *image,
     struct image_node *node = image_object_new(image, kind, sizeof(*node), extra);
     if (node == NULL) return NULL;
     struct image_object head = node->object;
+    struct image_slot slot = node->slot;
     *node = *from;
     node->object = head;
-    node->object.node.key = view_of(&node->id, sizeof(node->id));
+    node->slot = slot;
+    node->slot.node.key = view_of(&node->id, sizeof(node->id));
 
     struct image_cursor cursor = image_behind(node, sizeof(*node));
     struct image_endpoint *endpoints = image_take_copy(
@@ -205,7 +207,7 @@ struct image_topic *image_topic_new(struct image *image, struct view name, struc
     struct image_cursor cursor = image_behind(topic, sizeof(*topic));
     topic->name = image_take_view(&cursor, name);
     topic->id = id;
-    topic->object.node.key = topic->name;
+    topic->slot.node.key = topic->name;
     topic->by_id.key = view_of(topic->id.bytes, sizeof(topic->id.bytes));
     return topic;
 }
@@ -396,10 +398,10 @@ struct image_configs *image_configs_changed(struct image *image,
         items[i].name = image_take_view(&cursor, items[i].name);
         items[i].value = image_take_view(&cursor, items[i].value);
     }
-    configs->object.node.key =
+    configs->slot.node.key =
         image_configs_key(image_take(&cursor, 1 + resource.size), type, resource);
     configs->type = type;
-    configs->resource = view_of(configs->object.node.key.data + 1, resource.size);
+    configs->resource = view_of(configs->slot.node.key.data + 1, resource.size);
     configs->count = count;
     configs->items = items;
     return configs;
@@ -414,7 +416,7 @@ struct image_raw *image_raw_new(struct image *image,
     struct image_raw *raw = image_object_new(image, kind, sizeof(*raw), size + key.size);
     if (raw == NULL) return NULL;
     struct image_cursor cursor = image_behind(raw, sizeof(*raw));
-    raw->object.node.key = image_take_view(&cursor, key);
+    raw->slot.node.key = image_take_view(&cursor, key);
     uint8_t *bytes = image_take(&cursor, size);
     step_encode_into(&record->value, bytes);
     raw->record = view_of(bytes, (uint32_t)size);

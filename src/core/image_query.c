@@ -28,7 +28,7 @@ struct uuid image_directory(const struct image_partition *partition, uint32_t re
 static const void *image_find(const struct image *image, enum image_kind kind, struct view key)
 {
     struct map_node *node = map_find(&image->maps[kind], key);
-    return node == NULL ? NULL : container_of(node, struct image_object, node);
+    return node == NULL ? NULL : image_of_node(node);
 }
 
 int16_t image_feature_level(const struct image *image, struct view name)
@@ -85,7 +85,7 @@ const struct image_configs *image_configs(const struct image *image,
     if (resource.size < sizeof(key))
         return image_find(image, IMAGE_CONFIGS, image_configs_key(key, (int8_t)type, resource));
     map_foreach (node, &image->maps[IMAGE_CONFIGS]) {
-        struct image_object *object = container_of(node, struct image_object, node);
+        struct image_object *object = image_of_node(node);
         const struct image_configs *configs = container_of(object, struct image_configs, object);
         if (configs->type == (int8_t)type && view_equal(configs->resource, resource))
             return configs;
@@ -129,14 +129,15 @@ const struct image_object *image_next(const struct image *image,
                                       const struct image_object *object)
 {
     assert(kind != IMAGE_PARTITION);
-    struct map_node *node = map_next(&image->maps[kind], object == NULL ? NULL : &object->node);
-    return node == NULL ? NULL : container_of(node, struct image_object, node);
+    struct map_node *node =
+        map_next(&image->maps[kind], object == NULL ? NULL : &image_keyed(object)->slot.node);
+    return node == NULL ? NULL : image_of_node(node);
 }
 
 static bool image_object_before(const struct image_object *a, const struct image_object *b)
 {
     if (a->kind != IMAGE_BROKER && a->kind != IMAGE_CONTROLLER)
-        return view_compare(a->node.key, b->node.key) < 0;
+        return view_compare(image_keyed(a)->slot.node.key, image_keyed(b)->slot.node.key) < 0;
     return ((const struct image_node *)a)->id < ((const struct image_node *)b)->id;
 }
 
