@@ -16,6 +16,7 @@
 #include "net/request.h"
 #include "net/shard.h"
 
+struct admission;
 struct controller;
 struct coordinator;
 struct lifecycle;
@@ -52,6 +53,8 @@ struct node {
     struct fetch_sessions sessions;
     struct setting_number fetch_max_bytes;
     struct quota *quota;
+    struct admission *admission; /* Of the first shard. */
+    struct arena host_limits;    /* What dynamic.c gave to net/. */
     char cluster_id[LOG_CLUSTER_ID_MAX];
     struct listener *listeners[NODE_LISTENERS_MAX];
     int64_t broker_epoch;     /* Of our registration; -1: none yet. */

@@ -12,6 +12,7 @@
 
 #include "broker/controller_inside.h"
 #include "broker/controller_steps.h"
+#include "broker/dynamic.h"
 #include "broker/quotas.h"
 #include "broker/shards.h"
 #include "gen/broker_heartbeat_request.h"
@@ -292,6 +293,8 @@ static void call_decide(struct controller *c, struct controller_call *call)
         step.caller.allows_context = call;
         step.caller.charge = call->client != NULL ? quotas_mutate : NULL;
         step.caller.charge_context = call;
+        step.caller.judge = dynamic_judges(call) ? dynamic_judge : NULL;
+        step.caller.judge_context = call;
         result = controller_step(c, &step, call);
         if (result == STEP_E_MEMORY) {
             call_end(c, call, KAFKA_UNKNOWN_SERVER_ERROR);

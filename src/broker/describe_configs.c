@@ -3,6 +3,7 @@
 #include "broker/broker.h"
 #include "core/config.h"
 #include "core/group_config.h"
+#include "core/join.h"
 #include "gen/describe_configs_request.h"
 #include "gen/describe_configs_response.h"
 
@@ -61,6 +62,35 @@ static void add_dynamic_synonyms(
     }
 }
 
+/* The names that a setting of the broker is found under, its own first: milliseconds stand before
+ * the same in minutes and hours, as in the topic's setting that they give the default of. */
+static const char *const *names_of(const struct config_def *def, const char *const own[2])
+{
+    uint32_t count;
+    if (def->synonyms != NULL) return def->synonyms;
+    const struct config_def *topics = config_all(CONFIG_TOPIC, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (topics[i].synonyms != NULL && strcmp(topics[i].synonyms[0], def->name) == 0)
+            return topics[i].synonyms;
+    return own;
+}
+
+/* The defaults of the names; of a setting without one, that of its next name. */
+static void add_default(const struct config_def *def,
+                        const char *const *names,
+                        struct describe_configs_response_describe_configs_resource_result *out)
+{
+    const char *text = def->default_text;
+    const char *name = names[0];
+    for (; def->scope == CONFIG_BROKER && text == NULL && *names != NULL; names++) {
+        const struct config_def *next = config_find(CONFIG_BROKER, view_of_string(*names));
+        name = *names;
+        text = next == NULL ? NULL : next->default_text;
+    }
+    if (text != NULL)
+        add_synonym(out, view_of_string(name), view_of_string(text), CLUSTER_SOURCE_DEFAULT);
+}
+
 /* A setting's sources from the nearest to the default, each under its own name. */
 static void add_synonyms(struct describing *d,
                          const struct config_def *def,
@@ -77,8 +107,9 @@ static void add_synonyms(struct describing *d,
         struct view own = image_config(image_configs(image, IMAGE_RESOURCE_TOPIC, d->topic), name);
         if (!own.null) add_synonym(out, name, own, CLUSTER_SOURCE_TOPIC);
     }
-    const char *const single[] = {def->name, NULL};
-    const char *const *synonyms = def->synonyms != NULL ? def->synonyms : single;
+    const char *const own_name[] = {def->name, NULL};
+    const char *const *synonyms = names_of(def, own_name);
+    if (def->scope == CONFIG_BROKER && out->value.null && !out->is_sensitive) return;
     add_dynamic_synonyms(d, view_of_string(synonyms[0]), sensitive, out);
     for (const char *const *synonym = synonyms;
          *synonym != NULL && out->synonyms.count < SYNONYMS_MAX - 1; synonym++) {
@@ -87,9 +118,21 @@ static void add_synonyms(struct describing *d,
         if (!given.null)
             add_synonym(out, broker_name, sensitive ? VIEW_NULL : given, CLUSTER_SOURCE_STATIC);
     }
-    if (def->default_text != NULL)
-        add_synonym(out, view_of_string(synonyms[0]), view_of_string(def->default_text),
-                    CLUSTER_SOURCE_DEFAULT);
+    add_default(def, synonyms, out);
+}
+
+/* What a node knows of itself, given in its file or not. */
+static struct view own_fact(const struct describing *d, const struct config_def *def)
+{
+    const struct node_options *options = &node_of(d->request->shard)->options;
+    if (strcmp(def->name, "node.id") == 0 || strcmp(def->name, "broker.id") == 0)
+        return broker_text(d->request, "%d", options->node_id);
+    if (strcmp(def->name, "log.dirs") != 0) return VIEW_NULL;
+    struct view dirs = VIEW_EMPTY;
+    for (uint32_t i = 0; i < options->log_dir_count; i++)
+        dirs = JOIN(&d->request->arena, dirs, i > 0 ? VIEW(",") : VIEW_EMPTY,
+                    view_of_string(options->log_dirs[i]));
+    return dirs;
 }
 
 static void describe_one(struct describing *d,
@@ -104,10 +147,20 @@ static void describe_one(struct describing *d,
     out->name = view_of_string(def->name);
     out->value = out->is_sensitive ? VIEW_NULL : cluster_config_text(&value, &d->request->arena);
     out->config_source = (int8_t)value.source;
+    struct view fact = d->scope == CONFIG_BROKER ? own_fact(d, def) : VIEW_NULL;
+    if (!fact.null) {
+        out->value = fact;
+        out->config_source = CLUSTER_SOURCE_STATIC;
+    }
     out->read_only = d->scope == CONFIG_BROKER && def->dynamic == CONFIG_READ_ONLY;
     out->config_type = (int8_t)def->type;
     if (in->include_documentation) out->documentation = view_of_string(def->meaning);
     add_synonyms(d, def, out->is_sensitive, out);
+    if (fact.null || !in->include_synonyms || out->synonyms.items == NULL) return;
+    const char *const own_name[] = {def->name, NULL};
+    out->synonyms.count = 0;
+    add_synonym(out, out->name, fact, CLUSTER_SOURCE_STATIC);
+    add_default(def, own_name, out);
 }
 
 /* What the group has of its own, and what holds for it else. */
@@ -149,6 +202,48 @@ static bool describe_all(struct describing *d)
     return true;
 }
 
+/* A value that was set at run time under a name that is not in the table as it is: one with a
+ * listener's prefix, one of a plugin, one that only the metadata know. */
+static void describe_set(struct describing *d, struct view name, int8_t source)
+{
+    const struct describe_configs_request *in = d->request->message;
+    const struct config_def *def = config_find(CONFIG_BROKER, cluster_config_plain(name));
+    struct describe_configs_response_describe_configs_resource_result *out =
+        &d->out->configs.items[d->out->configs.count++];
+    wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
+                         out);
+    struct view resource = source == CLUSTER_SOURCE_BROKER_DEFAULT
+                               ? VIEW_EMPTY
+                               : broker_text(d->request, "%d", d->context.node_id);
+    out->name = name;
+    out->is_sensitive = def == NULL || def->type == CONFIG_PASSWORD;
+    struct view value =
+        image_config(image_configs(d->context.image, IMAGE_RESOURCE_BROKER, resource), name);
+    out->value = out->is_sensitive ? VIEW_NULL : value;
+    out->config_source = source;
+    out->read_only = config_find(CONFIG_BROKER, name) == NULL;
+    if (def != NULL) out->config_type = (int8_t)def->type;
+    if (def != NULL && in->include_documentation) out->documentation = view_of_string(def->meaning);
+    if (!in->include_synonyms) return;
+    out->synonyms.items = broker_array(d->request, SYNONYMS_MAX, sizeof(*out->synonyms.items));
+    if (out->synonyms.items == NULL) return;
+    if (d->in->resource_name.size == 0) {
+        add_synonym(out, name, out->value, source);
+        return;
+    }
+    add_dynamic_synonyms(d, name, out->is_sensitive, out);
+    if (def == NULL || view_is(name, def->name)) return;
+    add_dynamic_synonyms(d, view_of_string(def->name), out->is_sensitive, out);
+    if (def->default_text != NULL)
+        add_synonym(out, view_of_string(def->name), view_of_string(def->default_text),
+                    CLUSTER_SOURCE_DEFAULT);
+}
+
+static uint32_t set_count(const struct image_configs *configs)
+{
+    return configs == NULL ? 0 : configs->count;
+}
+
 /* The cluster-wide dynamic values alone. */
 static bool describe_defaults(struct describing *d)
 {
@@ -158,19 +253,41 @@ static bool describe_defaults(struct describing *d)
     d->out->configs.items =
         broker_array(d->request, configs->count, sizeof(*d->out->configs.items));
     if (d->out->configs.items == NULL) return false;
-    for (uint32_t i = 0; i < configs->count; i++) {
-        const struct config_def *def = config_find(CONFIG_BROKER, configs->items[i].name);
-        if (!wanted(d, configs->items[i].name)) continue;
-        struct describe_configs_response_describe_configs_resource_result *out =
-            &d->out->configs.items[d->out->configs.count++];
-        wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
-                             out);
-        out->is_sensitive = def == NULL || def->type == CONFIG_PASSWORD;
-        out->name = configs->items[i].name;
-        out->value = out->is_sensitive ? VIEW_NULL : configs->items[i].value;
-        out->config_source = CLUSTER_SOURCE_BROKER_DEFAULT;
-        if (def != NULL) out->config_type = (int8_t)def->type;
-    }
+    for (uint32_t i = 0; i < configs->count; i++)
+        if (wanted(d, configs->items[i].name))
+            describe_set(d, configs->items[i].name, CLUSTER_SOURCE_BROKER_DEFAULT);
+    return true;
+}
+
+/* Is it told with the table? */
+static bool tabled(struct view name)
+{
+    const struct config_def *def = config_find(CONFIG_BROKER, name);
+    return def != NULL && !def->internal;
+}
+
+/* All of the table, and what else was set at run time for this broker and for all. */
+static bool describe_broker(struct describing *d)
+{
+    uint32_t count;
+    const struct image *image = d->context.image;
+    const struct image_configs *own = image_configs(
+        image, IMAGE_RESOURCE_BROKER, broker_text(d->request, "%d", d->context.node_id));
+    const struct image_configs *all = image_configs(image, IMAGE_RESOURCE_BROKER, VIEW_EMPTY);
+    const struct config_def *defs = config_all(CONFIG_BROKER, &count);
+    d->out->configs.items = broker_array(d->request, count + set_count(own) + set_count(all),
+                                         sizeof(*d->out->configs.items));
+    if (d->out->configs.items == NULL) return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (!defs[i].internal && wanted(d, view_of_string(defs[i].name)))
+            describe_one(d, &defs[i], &d->out->configs.items[d->out->configs.count++]);
+    for (uint32_t i = 0; i < set_count(own); i++)
+        if (!tabled(own->items[i].name) && wanted(d, own->items[i].name))
+            describe_set(d, own->items[i].name, CLUSTER_SOURCE_BROKER);
+    for (uint32_t i = 0; i < set_count(all); i++)
+        if (!tabled(all->items[i].name) && wanted(d, all->items[i].name) &&
+            image_config(own, all->items[i].name).null)
+            describe_set(d, all->items[i].name, CLUSTER_SOURCE_BROKER_DEFAULT);
     return true;
 }
 
@@ -252,11 +369,12 @@ static bool describe_resource(struct describing *d)
     else
         d->out->error_code = KAFKA_INVALID_REQUEST;
     if (d->out->error_code == KAFKA_NONE) {
-        bool defaults =
-            d->in->resource_type == IMAGE_RESOURCE_BROKER && d->in->resource_name.size == 0;
+        bool broker = d->in->resource_type == IMAGE_RESOURCE_BROKER;
+        bool defaults = broker && d->in->resource_name.size == 0;
         bool subscription = d->in->resource_type == IMAGE_RESOURCE_CLIENT_METRICS;
         made = defaults       ? describe_defaults(d)
                : subscription ? describe_subscription(d)
+               : broker       ? describe_broker(d)
                               : describe_all(d);
     } else {
         request_error(d->request, d->out->error_code);

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "broker/admission.h"
 #include "broker/broker.h"
 #include "broker/controller.h"
 #include "broker/coordinator.h"
+#include "broker/dynamic.h"
 #include "broker/lifecycle.h"
 #include "broker/quotas.h"
 #include "broker/shards.h"
@@ -157,6 +159,7 @@ static void node_topic_configured(struct node *node, struct view topic)
 
 static void node_broker_configured(struct node *node)
 {
+    dynamic_apply(node);
     for (const struct image_object *object = NULL;
          (object = image_next(node->image, IMAGE_TOPIC, object)) != NULL;)
         node_topic_configured(node, ((const struct image_topic *)object)->name);
@@ -303,10 +306,8 @@ static int node_shard(struct node *node)
         .settings =
             {
                        .request_max_bytes = node_request_max(node),
-                       .connections_max = (uint32_t)broker_setting_number(node, "max.connections"),
-                       .connections_per_ip =
-                    (uint32_t)broker_setting_number(node,                                       "max.connections.per.ip"),
-                       .idle_ms = broker_setting_number(node, "connections.max.idle.ms"),
+                       .limits = {UINT32_MAX, UINT32_MAX, NULL, 0}, /* Until dynamic_apply(). */
+                .idle_ms = broker_setting_number(node, "connections.max.idle.ms"),
                        .receive_budget_bytes = node_receive_budget(node),
                        .slow_request_ms = broker_setting_number(node, "dohle.request.slow.ms"),
                        .legacy_versions =
@@ -319,7 +320,7 @@ static int node_shard(struct node *node)
                        .turn_end = node_turn_end,
                        .api_versions = node_api_versions,
                        .charge = quotas_charge,
-                       .admit = quotas_admit                                                                          },
+                       .admit = admission_admit                         },
     };
     int result = shard_open(&options, &node->shard);
     node->shards[node->index] = node->shard;
@@ -411,6 +412,7 @@ static int node_open_parts(struct node *first)
         first->peers[i]->kraft_version = controller_kraft_version(first);
     for (uint32_t i = 0; result == 0 && i < first->options.listener_count; i++)
         result = node_listen_one(first, i);
+    if (result == 0) dynamic_apply(first);
     return result == 0 ? node_become_ready(first) : result;
 }
 
@@ -419,6 +421,8 @@ static void node_free(struct node *node)
     if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
     fetch_sessions_free(&node->sessions);
     quotas_close(node);
+    admission_close(node);
+    dynamic_close(node);
     image_free(node->image);
     mem_put(node->mem, node, sizeof(*node));
 }
@@ -449,7 +453,11 @@ static struct node *node_new(const struct node_options *options, struct node *fi
     list_init(&node->image_watch.link);
     replicas_init(node);
     node->image = image_new(node->mem, io_random(io, IO_RANDOM_HASH));
-    if (node->image == NULL || quotas_open(node) != 0) {
+    arena_init(&node->host_limits, node->mem, 0);
+    if (node->image == NULL || quotas_open(node) != 0 ||
+        (index == 0 && admission_open(node) != 0)) {
+        admission_close(node);
+        quotas_close(node);
         image_free(node->image);
         return mem_put(node->mem, node, sizeof(*node));
     }

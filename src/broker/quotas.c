@@ -140,9 +140,8 @@ int64_t quotas_charge(struct shard *shard, struct request *request, bool answere
     return MAX(wait_ms, time_wait_ms);
 }
 
-int64_t quotas_admit(struct shard *shard, const struct io_address *peer)
+int64_t quotas_admit(struct node *node, const struct io_address *peer)
 {
-    struct node *node = node_of(shard);
     if (!quota_any(node->quota, QUOTA_CONNECTION)) return 0;
     struct quota_client client = {view_of_string(peer->host), VIEW_EMPTY};
     struct quota_use use = {QUOTA_CONNECTION, 1, io_now_ms(node->io)};

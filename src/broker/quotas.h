@@ -1,6 +1,6 @@
 /* quotas.h - client quotas at work: limits from the image, use from requests and connections.
  *
- * net/ asks for every request that ends (quotas_charge) and every connection that comes
+ * net/ asks for every request that ends (quotas_charge), admission.c for every connection
  * (quotas_admit); Fetch and the controller's calls ask by themselves, because what they answer
  * depends on it. Limits are per broker, as in Kafka. Thread: the shard's. */
 #pragma once
@@ -21,8 +21,8 @@ void quotas_follow(struct node *node, const struct image_change *change);
 /* shard_hooks.charge: Produce bytes and processor time. The larger wait. */
 int64_t quotas_charge(struct shard *shard, struct request *request, bool answered);
 
-/* shard_hooks.admit */
-int64_t quotas_admit(struct shard *shard, const struct io_address *peer);
+/* A connection from this address: how long to hold it before it is closed; 0: it may come in. */
+int64_t quotas_admit(struct node *node, const struct io_address *peer);
 
 /* The most bytes that a fetch of this client may answer with: what its limit allows in one window,
  * but no more than `max_bytes`. */

@@ -342,6 +342,9 @@ int64_t cluster_config_number(const struct cluster_config_value *value);
 /* The value as text in the setting's own unit: `value` itself, or made in the arena. */
 struct view cluster_config_text(const struct cluster_config_value *value, struct arena *arena);
 
+/* The name of a setting without "listener.name.x." in front. */
+struct view cluster_config_plain(struct view name);
+
 /* The value that holds for a topic (or, with a null topic, for the broker itself): the topic's
  * override, node `node_id`'s dynamic value, the cluster-wide default, the static value, the
  * definition's default. Used by the controller and, on their own images, by brokers. */

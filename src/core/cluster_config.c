@@ -282,6 +282,15 @@ static bool alter_known_broker(const struct cluster *cluster, int64_t id)
     return false;
 }
 
+/* What the broker that was asked says to a setting. */
+static bool alter_judge(struct alter *alter, struct view name, struct view value)
+{
+    const struct step_caller *caller = &alter->step->caller;
+    if (caller->judge == NULL) return true;
+    struct view why = caller->judge(caller->judge_context, alter->name, name, value);
+    return why.null || alter_fail(alter, KAFKA_INVALID_REQUEST, why);
+}
+
 /* Is there such a resource? */
 static bool alter_exists(struct alter *alter)
 {
@@ -298,6 +307,7 @@ static bool alter_exists(struct alter *alter)
         if (alter->name.size == 0) return true; /* The default of all brokers. */
         if (!config_parse_int64(alter->name, &id) || id < 0)
             return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a broker's name is its number"));
+        if (!alter_judge(alter, VIEW_NULL, VIEW_NULL)) return false;
         if (!alter_known_broker(alter->cluster, id))
             return alter_fail(alter, KAFKA_BROKER_ID_NOT_REGISTERED,
                               JOIN(arena, VIEW("no broker "), alter->name, VIEW(" is registered")));
@@ -312,8 +322,7 @@ static bool alter_exists(struct alter *alter)
     }
 }
 
-/* The name without "listener.name.x.". */
-static struct view alter_plain_name(struct view name)
+struct view cluster_config_plain(struct view name)
 {
     static const char prefix[] = "listener.name.";
     uint32_t at = sizeof(prefix) - 1;
@@ -326,7 +335,7 @@ static struct view alter_plain_name(struct view name)
 /* Brokers check this before they forward; it is checked again for who comes directly. */
 static bool alter_check_broker_value(struct alter *alter, const struct cluster_override *override)
 {
-    struct view plain = alter_plain_name(override->name);
+    struct view plain = cluster_config_plain(override->name);
     const struct config_def *def = config_find(CONFIG_BROKER, plain);
     if (def == NULL) return true; /* Of a plugin: stored, and told as sensitive. */
     struct arena *arena = alter->step->arena;
@@ -338,7 +347,8 @@ static bool alter_check_broker_value(struct alter *alter, const struct cluster_o
                           JOIN(arena, override->name, VIEW(" can only be set on single brokers")));
     if (override->value.null) return true;
     struct view fault = config_value_fault(alter->step, def, override->value);
-    return fault.null || alter_fail(alter, KAFKA_INVALID_REQUEST, fault);
+    if (!fault.null) return alter_fail(alter, KAFKA_INVALID_REQUEST, fault);
+    return alter_judge(alter, override->name, override->value);
 }
 
 /* A change of cordoned directories that no broker has looked at may only let some go. */
@@ -361,6 +371,8 @@ static bool alter_check_cordons(struct alter *alter, const struct cluster_overri
 
 static bool alter_check_broker(struct alter *alter)
 {
+    for (uint32_t i = 0; i < alter->count; i++)
+        if (!alter_check_broker_value(alter, &alter->overrides[i])) return false;
     for (uint32_t i = 0; i < alter->count; i++) {
         const struct cluster_override *override = &alter->overrides[i];
         if (view_equal(override->name, CONFIG_MIN_INSYNC) && cluster_elr_on(alter->cluster)) {
@@ -375,7 +387,6 @@ static bool alter_check_broker(struct alter *alter)
         }
         if (view_equal(override->name, CONFIG_CORDONED) && !alter_check_cordons(alter, override))
             return false;
-        if (!alter_check_broker_value(alter, override)) return false;
     }
     return true;
 }

@@ -56,6 +56,11 @@ struct step_caller {
      * taken. NULL: there is no quota. */
     bool (*charge)(void *context, uint32_t partitions);
     void *charge_context;
+    /* What only the broker that was asked can judge of its settings: why `name` cannot be `value`
+     * on the broker `resource` (empty: on all), in words, in the step's arena; or null. With a null
+     * name: why settings of that broker cannot be changed here at all. NULL: nobody judges. */
+    struct view (*judge)(void *context, struct view resource, struct view name, struct view value);
+    void *judge_context;
 };
 
 /* A step: what it is told, and what it decides. */

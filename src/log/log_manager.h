@@ -88,6 +88,9 @@ MUST_USE int logs_open(struct io *io, const struct logs_options *options, struct
  * latest (monotonic ms), as an argument for io_turn(). O(logs touched this turn). */
 int64_t logs_turn(struct logs *logs);
 
+/* From now on the cleaner looks for work after so long a pause (log.cleaner.backoff.ms). */
+void logs_clean_every(struct logs *logs, int64_t backoff_ms);
+
 /* Nothing is in flight and nothing waits to be written or synced. */
 bool logs_idle(const struct logs *logs);
 

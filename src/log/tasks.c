@@ -340,6 +340,15 @@ void logs_tasks_start(struct logs *logs, int64_t now_ms)
     logs->next_expiry_ms = now_ms + EXPIRY_INTERVAL_MS;
 }
 
+void logs_clean_every(struct logs *logs, int64_t backoff_ms)
+{
+    backoff_ms = MAX(backoff_ms, 1);
+    if (logs->options.cleaner_backoff_ms == backoff_ms) return;
+    int64_t soon_ms = logs->next_clean_ms - logs->options.cleaner_backoff_ms + backoff_ms;
+    logs->next_clean_ms = MIN(logs->next_clean_ms, soon_ms);
+    logs->options.cleaner_backoff_ms = backoff_ms;
+}
+
 static void tasks_checkpoints(struct logs *logs, int64_t now_ms)
 {
     bool due = now_ms >= logs->next_checkpoint_ms;

@@ -414,6 +414,8 @@ static void connection_begin(struct connection *connection)
     connection->read_ms = connection->active_ms = io_now_ms(shard->io);
     if (shard->state->settings.idle_ms > 0)
         shard_timer_set(shard, &connection->idle, idle_deadline_ms(connection));
+    if (connection->muted_until_ms > io_now_ms(shard->io))
+        shard_timer_set(shard, &connection->unmute, connection->muted_until_ms);
     connection->want = IO_READABLE;
     io_stream_watch(shard->io, connection->stream, IO_READABLE, &stream_events, connection);
 }
@@ -457,22 +459,22 @@ static void connection_returned(void *owner, struct letter *letter)
 
 int connection_open(struct listener *listener,
                     struct shard *owner,
-                    struct io_stream *stream,
-                    const struct io_address *peer,
+                    const struct connection_from *from,
                     struct connection **out)
 {
     struct shard *shard = listener->shard;
     struct connection *connection = mem_get(shard->mem, sizeof(*connection));
     if (connection == NULL) return -ENOMEM;
-    connection->peer_count = listener_peer(shard, peer->host);
+    connection->peer_count = listener_peer(shard, from->peer->host);
     if (connection->peer_count == NULL) {
         mem_put(shard->mem, connection, sizeof(*connection));
         return -ENOMEM;
     }
     connection->shard = owner;
     connection->listener = listener;
-    connection->stream = stream;
-    connection->peer = *peer;
+    connection->stream = from->stream;
+    connection->peer = *from->peer;
+    connection->muted_until_ms = from->muted_until_ms;
     list_init(&connection->link);
     list_init(&connection->flush);
     list_init(&connection->resume);
@@ -489,7 +491,7 @@ int connection_open(struct listener *listener,
         connection_begin(connection);
         return 0;
     }
-    io_stream_give(shard->io, stream);
+    io_stream_give(shard->io, from->stream);
     connection->letter.open = connection_arrived;
     shard_post(owner, &connection->letter);
     return 0;

@@ -84,6 +84,55 @@ static void turned_away(void **state)
     rig_close(&rig);
 }
 
+/* More connections than the listener's rate: taken, and read a little later. */
+static void delayed(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 12, 4, 1);
+    rig.admit_ms = 20;
+    rig.admit_late = true;
+    int64_t start_ms = io_now_us(rig.io) / 1000;
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    assert_true(client_silent(&rig, fd));
+    while (rig.handled == 0)
+        shard_turn(rig.shard, INT64_MAX);
+    assert_true(io_now_us(rig.io) / 1000 - start_ms >= 19);
+    assert_int_equal(shard_connection_count(rig.shard), 1);
+    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_DELAYED], 1);
+    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_THROTTLED], 0);
+    close(fd);
+    rig_close(&rig);
+}
+
+/* Limits that change while the shard serves; an address with one of its own. */
+static void limits_change(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    int first = client_open(&rig);
+    struct shard_limits limits = {.connections_max = 1000, .connections_per_ip = 1};
+    shard_limit(rig.shard, &limits);
+    int second = client_open(&rig);
+    turns(&rig, 3);
+    assert_int_equal(shard_connection_count(rig.shard), 1);
+    struct shard_host_limit host = {VIEW("127.0.0.1"), 2};
+    limits.hosts = &host;
+    limits.host_count = 1;
+    shard_limit(rig.shard, &limits);
+    int third = client_open(&rig);
+    turns(&rig, 3);
+    assert_int_equal(shard_connection_count(rig.shard), 2);
+    close(first);
+    close(second);
+    close(third);
+    rig_close(&rig);
+}
+
 /* A length that promises much costs what has arrived. */
 static void promises(void **state)
 {
@@ -300,7 +349,7 @@ static void too_many(void **state)
     (void)state;
     struct rig rig;
     struct shard_settings settings = default_settings();
-    settings.connections_per_ip = 2;
+    settings.limits.connections_per_ip = 2;
     rig_open(&rig, settings);
     uint8_t frame[256];
     size_t size = frame_make(frame, 12, 4, 1);
@@ -439,11 +488,12 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(throttled),   cmocka_unit_test(charged),   cmocka_unit_test(turned_away),
-        cmocka_unit_test(promises),    cmocka_unit_test(budget),    cmocka_unit_test(ranges),
-        cmocka_unit_test(cold_ranges), cmocka_unit_test(unread),    cmocka_unit_test(short_file),
-        cmocka_unit_test(too_many),    cmocka_unit_test(idle),      cmocka_unit_test(shard_held),
-        cmocka_unit_test(timers),      cmocka_unit_test(no_memory),
+        cmocka_unit_test(throttled), cmocka_unit_test(charged),       cmocka_unit_test(turned_away),
+        cmocka_unit_test(delayed),   cmocka_unit_test(limits_change), cmocka_unit_test(promises),
+        cmocka_unit_test(budget),    cmocka_unit_test(ranges),        cmocka_unit_test(cold_ranges),
+        cmocka_unit_test(unread),    cmocka_unit_test(short_file),    cmocka_unit_test(too_many),
+        cmocka_unit_test(idle),      cmocka_unit_test(shard_held),    cmocka_unit_test(timers),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

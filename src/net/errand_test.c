@@ -189,7 +189,7 @@ static void limits(void **state)
     (void)state;
     struct rig rig;
     struct shard_settings settings = default_settings();
-    settings.connections_per_ip = 4;
+    settings.limits.connections_per_ip = 4;
     rig_open_shards(&rig, settings, RIG_SHARDS);
     int fds[5];
     for (int i = 0; i < 5; i++)

@@ -149,11 +149,17 @@ struct shard_state {
 /* ---- between the files ----------------------------------------------------------------------- */
 
 /* connection.c */
-/* A connection for this stream on the shard `owner`. 0, -ENOMEM. */
+/* What has come to a listener. */
+struct connection_from {
+    struct io_stream *stream;
+    const struct io_address *peer;
+    int64_t muted_until_ms; /* Nothing is read before. */
+};
+
+/* A connection for it on the shard `owner`. 0, -ENOMEM. */
 int connection_open(struct listener *listener,
                     struct shard *owner,
-                    struct io_stream *stream,
-                    const struct io_address *peer,
+                    const struct connection_from *from,
                     struct connection **out);
 /* A connection just opened is above its address's rate: read nothing, close it at `until_ms`; at
  * once if too many are held. */

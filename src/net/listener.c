@@ -56,18 +56,26 @@ static bool make_place(struct shard *shard)
     return true;
 }
 
+/* The most connections of one address. */
+static uint32_t host_max(const struct shard_limits *limits, const char *host)
+{
+    for (uint32_t i = 0; i < limits->host_count; i++)
+        if (view_is(limits->hosts[i].host, host)) return limits->hosts[i].connections_max;
+    return limits->connections_per_ip;
+}
+
 static const char *refusal(struct listener *listener, const char *host)
 {
     struct shard *shard = listener->shard;
-    const struct shard_settings *settings = &shard->state->settings;
+    const struct shard_limits *limits = &shard->state->settings.limits;
     if (listener->connections >= listener->connections_max)
         return "the listener's max.connections is reached";
-    if (shard->state->admitted >= settings->connections_max &&
+    if (shard->state->admitted >= limits->connections_max &&
         !(listener->inter_broker && make_place(shard)))
         return "max.connections is reached";
     struct map_node *node = map_find(&shard->state->peers, view_of_string(host));
     uint32_t count = node == NULL ? 0 : container_of(node, struct net_peer, node)->count;
-    if (count >= settings->connections_per_ip) return "max.connections.per.ip is reached";
+    if (count >= host_max(limits, host)) return "max.connections.per.ip is reached";
     return NULL;
 }
 
@@ -87,16 +95,21 @@ static void accepted(void *context, struct io_stream *stream, const struct io_ad
     struct shard *shard = listener->shard;
     const char *why = refusal(listener, peer->host);
     struct connection *connection;
-    int64_t wait_ms = 0;
+    struct shard_admission admission = {0};
+    int64_t now_ms = io_now_ms(shard->io);
     if (why == NULL) {
         const struct shard_hooks *hooks = &shard->state->hooks;
-        wait_ms = hooks->admit == NULL ? 0 : hooks->admit(shard, peer);
-        struct shard *owner = wait_ms > 0 ? shard : choose_owner(listener);
-        if (connection_open(listener, owner, stream, peer, &connection) != 0) why = "no memory";
+        if (hooks->admit != NULL) admission = hooks->admit(shard, listener, peer);
+        struct connection_from from = {stream, peer, now_ms + admission.wait_ms};
+        struct shard *owner = admission.close ? shard : choose_owner(listener);
+        if (connection_open(listener, owner, &from, &connection) != 0) why = "no memory";
     }
     if (why == NULL) {
         metric_add(&shard->metrics, METRIC_CONNECTIONS_ACCEPTED, 1);
-        if (wait_ms > 0) connection_turn_away(connection, io_now_ms(shard->io) + wait_ms);
+        if (admission.close)
+            connection_turn_away(connection, now_ms + admission.wait_ms);
+        else if (admission.wait_ms > 0)
+            metric_add(&shard->metrics, METRIC_CONNECTIONS_DELAYED, 1);
         return;
     }
     io_stream_close(shard->io, stream);

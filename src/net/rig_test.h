@@ -50,6 +50,7 @@ struct rig {
     int64_t throttle_ms;
     int64_t charge_ms;
     int64_t admit_ms;
+    bool admit_late; /* Who waits comes in then. */
     uint32_t charged;
     struct io_file *file;
     uint32_t file_part;
@@ -81,12 +82,14 @@ __attribute__((unused)) static int64_t charge_all(struct shard *shard,
     return request->cpu_ns > 0 ? rig->charge_ms : 0;
 }
 
-__attribute__((unused)) static int64_t admit_some(struct shard *shard,
-                                                  const struct io_address *peer)
+__attribute__((unused)) static struct shard_admission admit_some(struct shard *shard,
+                                                                 const struct listener *listener,
+                                                                 const struct io_address *peer)
 {
     struct rig *rig = rig_of(shard);
     assert_string_equal(peer->host, "127.0.0.1");
-    return rig->admit_ms;
+    assert_ptr_equal(listener, rig->listener);
+    return (struct shard_admission){rig->admit_ms, rig->admit_ms > 0 && !rig->admit_late};
 }
 
 /* ---- handlers -------------------------------------------------------------------------------- */
@@ -197,11 +200,12 @@ static const struct net_handler handlers[RIG_HANDLERS]; /* The test's own. */
 
 __attribute__((unused)) static struct shard_settings default_settings(void)
 {
-    return (struct shard_settings){.request_max_bytes = 1024 * 1024,
-                                   .connections_max = 1000,
-                                   .connections_per_ip = 1000,
-                                   .idle_ms = -1,
-                                   .receive_budget_bytes = 16 * 1024 * 1024};
+    return (struct shard_settings){
+        .request_max_bytes = 1024 * 1024,
+        .limits = {.connections_max = 1000, .connections_per_ip = 1000},
+        .idle_ms = -1,
+        .receive_budget_bytes = 16 * 1024 * 1024
+    };
 }
 
 __attribute__((unused)) static void rig_open_shards(struct rig *rig,

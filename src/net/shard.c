@@ -299,6 +299,11 @@ int shard_listen(struct shard *shard, const struct listener_options *options, st
     return listener_open(shard, options, out);
 }
 
+void shard_limit(struct shard *shard, const struct shard_limits *limits)
+{
+    shard->state->settings.limits = *limits;
+}
+
 void shard_unlisten(struct shard *shard)
 {
     list_foreach (node, &shard->state->listeners)

@@ -34,11 +34,30 @@ struct net_handler {
     void (*handle)(struct shard *shard, struct request *request);
 };
 
+/* An address with a maximum of its own. */
+struct shard_host_limit {
+    struct view host; /* As the connections' addresses are written. */
+    uint32_t connections_max;
+};
+
+/* How many connections may be open; can change at any time (shard_limit). */
+struct shard_limits {
+    uint32_t connections_max;             /* max.connections */
+    uint32_t connections_per_ip;          /* max.connections.per.ip */
+    const struct shard_host_limit *hosts; /* max.connections.per.ip.overrides; borrowed. */
+    uint32_t host_count;
+};
+
+/* What is to become of a connection that has come. */
+struct shard_admission {
+    int64_t wait_ms; /* Nothing is read from it for so long; */
+    bool close;      /* then it is closed. */
+};
+
 /* What the node tells the shard, once. Times in ms, 0 or negative: off, where it says so. */
 struct shard_settings {
     uint32_t request_max_bytes;    /* socket.request.max.bytes */
-    uint32_t connections_max;      /* max.connections */
-    uint32_t connections_per_ip;   /* max.connections.per.ip */
+    struct shard_limits limits;    /* As they are at the start. */
     int64_t idle_ms;               /* connections.max.idle.ms; < 0: off */
     uint64_t receive_budget_bytes; /* queued.max.request.bytes, or our default; 0: no limit */
     int64_t slow_request_ms;       /* dohle.request.slow.ms; 0: off */
@@ -58,9 +77,10 @@ struct shard_hooks {
     /* A request ends, and quotas are on (shard_charge): how long its connection is to wait, in ms.
      * `answered`: the client gets a response; else it asked for none. Or NULL. */
     int64_t (*charge)(struct shard *shard, struct request *request, bool answered);
-    /* A connection from this address has come: how long to hold it, unread, before it is closed;
-     * 0: it may come in. Or NULL. */
-    int64_t (*admit)(struct shard *shard, const struct io_address *peer);
+    /* A connection from this address has come. Or NULL: each is taken at once. */
+    struct shard_admission (*admit)(struct shard *shard,
+                                    const struct listener *listener,
+                                    const struct io_address *peer);
 };
 
 /* What quotas want to know of requests. */
@@ -153,6 +173,9 @@ struct listener_options {
 int shard_listen(struct shard *shard,
                  const struct listener_options *options,
                  struct listener **out);
+
+/* From now on these are the maxima; connections that are open stay. */
+void shard_limit(struct shard *shard, const struct shard_limits *limits);
 
 /* Take no new connections any more; those that are open go on. */
 void shard_unlisten(struct shard *shard);
