@@ -13,6 +13,12 @@
     try { localStorage.setItem("theme", root.dataset.theme); } catch (e) { /* Private windows. */ }
   });
 
+  // ---- versions: the same field in another version ----
+  document.querySelectorAll("nav.versions a").forEach(function (a) {
+    if (a.getAttribute("href").charAt(0) === "#") return;
+    a.addEventListener("click", function () { a.hash = location.hash; });
+  });
+
   // ---- bytes and tree ----
   document.querySelectorAll(".side").forEach(function (side) {
     function show(n) {
@@ -63,10 +69,11 @@
       }
       return points;
     }
-    window.WIRE.forEach(function (api) {
+    // A number is the key of an API before it is the type of a record or an error's code.
+    window.WIRE.forEach(function (api, i) {
       var name = api[0], key = String(api[1]), page = name + "-v" + api[2] + ".html";
-      var points = words.length === 1 && words[0] === key ? 300 : score(name, api[3], key);
-      if (points) list.push({ points: points + 200, title: name, small: api[3], href: page });
+      var points = words.length === 1 && words[0] === key ? 200 : score(name, api[3], key);
+      if (points) list.push({ points: points + (i < window.WIRE_APIS ? 300 : 200), title: name, small: api[3], href: page });
       api[4].forEach(function (field) {
         var path = field[0].replace(/^s\./, ""), last = path.slice(path.lastIndexOf(".") + 1);
         var p = score(last, field[1], name.toLowerCase() + " " + path.toLowerCase());
@@ -80,7 +87,7 @@
     });
     window.WIRE_ERRORS.forEach(function (error) {
       var code = String(error[1]);
-      var points = words.length === 1 && words[0] === code ? 250 : score(error[0], error[2], code);
+      var points = words.length === 1 && words[0] === code ? 350 : score(error[0], error[2], code);
       if (points) list.push({
         points: points + 100, title: error[0], small: "error " + code + " · " + error[2], href: "errors.html#" + error[0]
       });

@@ -108,6 +108,14 @@ int cli_fail(struct cli *cli, enum cli_exit code, const char *format, ...) PRINT
 /* Say "hint: ..." on standard error, after cli_fail. */
 void cli_hint(struct cli *cli, const char *format, ...) PRINTF(2, 3);
 
+/* Which one of these options was given: *given is its name, or NULL. `names` ends with NULL.
+ * CLI_USAGE: more than one was, and that was said. */
+MUST_USE enum cli_exit cli_only_one(struct cli *cli, const char *const *names, const char **given);
+
+/* Say which word of the command line is missing, and how the command is called. Returns CLI_USAGE.
+ */
+int cli_missing(struct cli *cli);
+
 /* Write what is in `cli->out` to standard output and empty it, for commands that print much.
  * CLI_FAILED: it could not be written, said on standard error. */
 MUST_USE enum cli_exit cli_flush(struct cli *cli);

@@ -84,7 +84,7 @@ const struct cli_family cli_families[] = {
     {"cluster", CLI_TALK, "the cluster: describe it, its brokers, its quorum"},
     {"explain", CLI_LOOK, "why is it so? ask a running node"},
     {"log", CLI_LOOK, "a log's files: dump them, check them"},
-    {"wire", CLI_LOOK, "Kafka's messages byte for byte: list, show, page, decode, diff, tap"},
+    {"wire", CLI_LOOK, "Kafka's messages byte for byte: show, decode, encode, diff, tap, pages"},
     {"check", CLI_CHECK, "does a running server do what Apache Kafka does?"},
 };
 /* clang-format on */

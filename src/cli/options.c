@@ -93,6 +93,50 @@ enum cli_exit cli_integer(struct cli *cli, const char *name, struct cli_range ra
     return CLI_OK;
 }
 
+enum cli_exit cli_only_one(struct cli *cli, const char *const *names, const char **given)
+{
+    *given = NULL;
+    for (; *names != NULL; names++) {
+        if (!cli_has(cli, *names)) continue;
+        if (*given != NULL)
+            return (enum cli_exit)cli_fail(cli, CLI_USAGE, "--%s and --%s exclude each other",
+                                           *given, *names);
+        *given = *names;
+    }
+    return CLI_OK;
+}
+
+/* The words of a usage line that are neither in brackets nor options: "MESSAGE", "V1". The one at
+ * `index`; the null view if there are not so many. */
+static struct view usage_word(const char *text, int index)
+{
+    while (*text != '\0' && *text != '\n') {
+        size_t size = strcspn(text, "[ \n");
+        if (*text == '[') {
+            size = strcspn(text, "]\n") + 1; /* Usage lines close what they open. */
+        } else if (size > 0 && *text != '-' && index-- == 0) {
+            return view_of(text, (uint32_t)size);
+        }
+        text += MAX(size, (size_t)1);
+    }
+    return VIEW_NULL;
+}
+
+int cli_missing(struct cli *cli)
+{
+    const char *line = cli->command->arguments;
+    struct view word = usage_word(line, cli->word_count);
+
+    assert(!word.null); /* A command that needs words names them. */
+    cli_fail(cli, CLI_USAGE, "%.*s is missing", (int)word.size, (const char *)word.data);
+    for (const char *before = "usage"; *line != '\0'; before = "or") {
+        int size = (int)strcspn(line, "\n");
+        cli_hint(cli, "%s: dohle %s %.*s", before, cli->command->name, size, line);
+        line += size + (line[size] == '\n');
+    }
+    return CLI_USAGE;
+}
+
 static enum cli_exit unknown_option(struct cli *cli, const char *text, struct view name)
 {
     struct nearest nearest = nearest_to(name);
@@ -194,12 +238,7 @@ enum cli_exit cli_parse(struct cli *cli, int argc, char **argv)
                                            argv[i]);
         }
     }
-    if (cli->word_count < command->words_min) {
-        cli_fail(cli, CLI_USAGE, "something is missing");
-        cli_hint(cli, "usage: dohle %s %s", command->name, command->arguments);
-        return CLI_USAGE;
-    }
-    return CLI_OK;
+    return cli->word_count < command->words_min ? (enum cli_exit)cli_missing(cli) : CLI_OK;
 }
 
 enum cli_exit cli_flush(struct cli *cli)

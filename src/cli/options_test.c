@@ -90,12 +90,49 @@ static void test_bad(void **state)
     expect_usage("a --verbose=1", "takes no value");
 }
 
+static void test_missing(void **state)
+{
+    static const struct cli_command two = {.name = "two",
+                                           .arguments =
+                                               "[--version N | --format F] FIRST SECOND [THIRD]\n"
+                                               "--all",
+                                           .options = options,
+                                           .words_min = 2,
+                                           .words_max = 3};
+    char *words[] = {"one", NULL};
+    struct cli cli = {.command = &two};
+    cli.errors = fmemopen(said, sizeof(said), "w");
+    assert_int_equal(cli_parse(&cli, 1, words), CLI_USAGE);
+    fclose(cli.errors);
+    assert_string_equal(said,
+                        "dohle two: SECOND is missing\n"
+                        "hint: usage: dohle two [--version N | --format F] FIRST SECOND [THIRD]\n"
+                        "hint: or: dohle two --all\n");
+}
+
+static void test_only_one(void **state)
+{
+    static const char *const names[] = {"verbose", "format", NULL};
+    const char *given;
+    struct cli cli;
+    assert_int_equal(parse(&cli, "a"), CLI_OK);
+    assert_int_equal(cli_only_one(&cli, names, &given), CLI_OK);
+    assert_null(given);
+    assert_int_equal(parse(&cli, "a --format hex"), CLI_OK);
+    assert_int_equal(cli_only_one(&cli, names, &given), CLI_OK);
+    assert_string_equal(given, "format");
+    assert_int_equal(parse(&cli, "a --format hex -v"), CLI_OK);
+    cli.errors = fmemopen(said, sizeof(said), "w");
+    assert_int_equal(cli_only_one(&cli, names, &given), CLI_USAGE);
+    fclose(cli.errors);
+    assert_string_equal(said, "dohle test: --verbose and --format exclude each other\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_good),    cmocka_unit_test(test_repeated), cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_missing), cmocka_unit_test(test_only_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

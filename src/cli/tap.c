@@ -234,12 +234,14 @@ static enum cli_exit begin(struct tap *tap)
     uint16_t port;
     const char *file = cli_value(cli, "pcapng");
 
+    enum cli_exit code = wire_print_style(cli, &tap->printer.style);
+    if (code != CLI_OK) return code;
     if (!parse_listen(tap, cli->words[0], &port))
         return (enum cli_exit)cli_fail(cli, CLI_USAGE, "\"%s\" is no PORT, :PORT or HOST:PORT",
                                        cli->words[0]);
     if (!dial_host_parse(cli->words[1], &upstream))
         return (enum cli_exit)cli_fail(cli, CLI_USAGE, "\"%s\" is no HOST:PORT", cli->words[1]);
-    if (file != NULL && (cli_has(cli, "json") || cli_has(cli, "verbose")))
+    if (file != NULL && tap->printer.style != WIRE_PRINT_LINE)
         return (enum cli_exit)cli_fail(cli, CLI_USAGE, "--pcapng prints nothing: leave --%s out",
                                        cli_has(cli, "json") ? "json" : "verbose");
     if (file != NULL) {
@@ -281,9 +283,6 @@ static int run(struct cli *cli)
     list_init(&tap->connections);
     arena_init(&tap->arena, cli->mem, 0);
     tap->printer = (struct wire_printer){.cli = cli};
-    tap->printer.style = cli_has(cli, "json")      ? WIRE_PRINT_JSON
-                         : cli_has(cli, "verbose") ? WIRE_PRINT_TREE
-                                                   : WIRE_PRINT_LINE;
     tap->shown.printer = &tap->printer;
     streams_init(&tap->streams, cli->mem, wire_stream_print, &tap->shown);
     tap->code = begin(tap);

@@ -91,24 +91,18 @@ struct wanted {
 
 static enum cli_exit read_wanted(struct cli *cli, struct wanted *out)
 {
-    static const char *const names[] = {"request", "response", "record"};
+    static const char *const names[] = {"request", "response", "record", NULL};
     struct wire_choice choice;
-    const char *given = NULL;
+    const char *given;
+    enum cli_exit code = cli_only_one(cli, names, &given);
 
-    for (int i = 0; i < 3; i++) {
-        if (!cli_has(cli, names[i])) continue;
-        if (given != NULL)
-            return (enum cli_exit)cli_fail(cli, CLI_USAGE, "--%s and --%s exclude each other",
-                                           given, names[i]);
-        given = names[i];
-    }
+    if (code != CLI_OK) return code;
     out->has_version = cli_has(cli, "version");
     if (given == NULL) {
         if (!out->has_version) return CLI_OK;
         return (enum cli_exit)cli_fail(cli, CLI_USAGE,
                                        "--version needs --request, --response or --record");
     }
-    enum cli_exit code;
     const struct wire_message *message;
     if (strcmp(given, "record") == 0) {
         code = wire_choose(cli, cli_value(cli, given), &choice);
@@ -158,10 +152,15 @@ static enum cli_exit decode_record(struct wire_printer *printer,
     struct frame_kind kind;
 
     if (!frame_record_kind(wanted->record, bytes, &version, &kind)) {
-        wire_print_damage(printer, "record",
-                          "damaged at 0x0000 in version: %s has versions %d to %d, not %d",
-                          wanted->record->name, wanted->record->version_min,
-                          wanted->record->version_max, version);
+        if (version < 0) {
+            wire_print_damage(printer, "record",
+                              "damaged at 0x0000 in version: the record ends before it");
+        } else {
+            wire_print_damage(printer, "record",
+                              "damaged at 0x0000 in version: %s has versions %d to %d, not %d",
+                              wanted->record->name, wanted->record->version_min,
+                              wanted->record->version_max, version);
+        }
         return CLI_OK;
     }
     struct wire_printed printed = {&kind, bytes, "", "", "record"};
@@ -216,16 +215,11 @@ static int run(struct cli *cli)
 
     enum cli_exit code = read_wanted(cli, &wanted);
     if (code != CLI_OK) return (int)code;
-    printer.style = cli_has(cli, "json")      ? WIRE_PRINT_JSON
-                    : cli_has(cli, "verbose") ? WIRE_PRINT_TREE
-                                              : WIRE_PRINT_LINE;
+    code = wire_print_style(cli, &printer.style);
+    if (code != CLI_OK) return (int)code;
     if (cli_has(cli, "pcap")) return decode_pcap(&printer, &wanted);
     if (cli_has(cli, "port")) return cli_fail(cli, CLI_USAGE, "--port needs --pcap");
-    if (cli->word_count == 0) {
-        cli_fail(cli, CLI_USAGE, "something is missing");
-        cli_hint(cli, "usage: dohle %s %s", cli->command->name, cli->command->arguments);
-        return CLI_USAGE;
-    }
+    if (cli->word_count == 0) return cli_missing(cli);
     code = read_input(cli, cli->words[0], &input);
     if (code != CLI_OK) return (int)code;
     code = wanted.record != NULL ? decode_record(&printer, &wanted, input.bytes)

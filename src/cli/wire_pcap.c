@@ -10,6 +10,7 @@
 #include <pcap/pcap.h>
 
 #include <inttypes.h>
+#include <string.h>
 #include <sys/socket.h>
 
 enum {
@@ -218,9 +219,12 @@ enum cli_exit wire_pcap(struct wire_printer *printer, const char *path, uint16_t
     enum cli_exit loaded = load_pcap(printer->cli, library);
     if (loaded != CLI_OK) return loaded;
     pcap_t *pcap = library->open(path, error);
-    if (pcap == NULL)
+    if (pcap == NULL) { /* What libpcap says of a file that it cannot open begins with its name. */
+        size_t named = strncmp(error, path, strlen(path)) == 0 ? strlen(path) : 0;
+        if (named > 0 && strncmp(error + named, ": ", 2) == 0) named += 2;
         return (enum cli_exit)cli_fail(printer->cli, CLI_FAILED, "could not read \"%s\": %s", path,
-                                       error);
+                                       error + named);
+    }
     if (!is_known_link(library->link(pcap))) {
         const char *link = library->link_name(library->link(pcap));
         cli_fail(printer->cli, CLI_FAILED,

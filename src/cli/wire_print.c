@@ -7,6 +7,15 @@
 
 enum { FLUSH_BYTES = 64 * 1024, LINE_JSON_BYTES = 160, TREE_VALUE_BYTES = 96 };
 
+enum cli_exit wire_print_style(struct cli *cli, enum wire_print_style *out)
+{
+    static const char *const names[] = {"verbose", "json", NULL};
+    const char *given;
+    enum cli_exit code = cli_only_one(cli, names, &given);
+    *out = given == NULL ? WIRE_PRINT_LINE : given == names[0] ? WIRE_PRINT_TREE : WIRE_PRINT_JSON;
+    return code;
+}
+
 void wire_print_damage(struct wire_printer *printer, const char *name, const char *format, ...)
 {
     va_list arguments;
@@ -68,7 +77,7 @@ static void put_line(struct wire_printer *printer, const struct wire_printed *in
     if (in->kind == NULL) {
         struct frame_head head;
         if (!frame_head(in->frame, &head)) {
-            out_format(out, "? %u bytes\n", in->frame.size);
+            out_format(out, "? %u byte%s\n", in->frame.size, in->frame.size == 1 ? "" : "s");
             return;
         }
         out_format(out, "request key %d v%d", head.api_key, head.version);
@@ -100,7 +109,45 @@ static void put_tree(struct wire_printer *printer,
     tree_print(&printer->cli->out, list, &style);
 }
 
-static void put_json(struct wire_printer *printer, const struct wire_printed *in)
+/* What standard error says of the frame, as a last member of its object, which ends in '}'. */
+static void put_json_problems(struct out *out, const struct node_list *list)
+{
+    if (list->problem_count == 0 || out->size_bytes == 0) return;
+    out->size_bytes--;
+    out_text(out, ",\"problems\":[");
+    for (uint32_t i = 0; i < list->problem_count; i++) {
+        const struct node_problem *problem = &list->problems[i];
+        out_format(out,
+                   "%s{\"damage\":%s,\"offset\":%u,\"inflated\":%s,\"field\":", i > 0 ? "," : "",
+                   problem->fault ? "true" : "false", problem->offset,
+                   problem->inflated ? "true" : "false");
+        out_quoted(out, view_of_string(problem->path));
+        out_text(out, ",\"what\":");
+        out_quoted(out, view_of_string(problem->text));
+        out_char(out, '}');
+    }
+    out_text(out, "]}");
+}
+
+/* A record has neither frame nor header: its name says what it is. */
+static void put_json_record(struct out *out,
+                            const struct wire_printed *in,
+                            const struct node_list *list)
+{
+    const struct frame_kind *kind = in->kind;
+    uint32_t at;
+    out_format(out, "{\"record\":\"%s\",\"version\":%d", kind->message->name, kind->version);
+    if (frame_body_at(list, kind, &at)) {
+        out_text(out, ",\"body\":");
+        (void)json_write(out, wire_form(kind->message, kind->version),
+                         view_of(in->frame.data + at, in->frame.size - at));
+    }
+    out_char(out, '}');
+}
+
+static void put_json(struct wire_printer *printer,
+                     const struct wire_printed *in,
+                     const struct node_list *list)
 {
     struct out *out = &printer->cli->out;
     struct out json;
@@ -108,11 +155,14 @@ static void put_json(struct wire_printer *printer, const struct wire_printed *in
     out_init(&json, printer->cli->mem);
     if (in->kind != NULL && in->kind->header_version >= 0) {
         (void)json_frame(&json, in->kind, in->frame);
+    } else if (in->kind != NULL) {
+        put_json_record(&json, in, list);
     } else {
         out_text(&json, "{\"type\":\"unknown\",\"data\":\"");
         out_base64(&json, in->frame);
         out_text(&json, "\"}");
     }
+    put_json_problems(&json, list);
     out_format(out, "{%s", in->json_prefix);
     if (json.size_bytes > 0) out_bytes(out, json.text + 1, json.size_bytes - 1);
     out_char(out, '\n');
@@ -137,7 +187,7 @@ enum cli_exit wire_print(struct wire_printer *printer, const struct wire_printed
     switch (printer->style) {
     case WIRE_PRINT_LINE: put_line(printer, in); break;
     case WIRE_PRINT_TREE: put_tree(printer, in, &list); break;
-    case WIRE_PRINT_JSON: put_json(printer, in); break;
+    case WIRE_PRINT_JSON: put_json(printer, in, &list); break;
     }
     put_problems(printer, &list, in->name);
     if (node_list_faulty(&list)) printer->damaged_count++;

@@ -7,6 +7,9 @@
 
 enum wire_print_style { WIRE_PRINT_LINE, WIRE_PRINT_TREE, WIRE_PRINT_JSON };
 
+/* What --verbose and --json ask for. CLI_USAGE: both, and that was said. */
+MUST_USE enum cli_exit wire_print_style(struct cli *cli, enum wire_print_style *out);
+
 struct wire_printer {
     struct cli *cli;
     enum wire_print_style style;

@@ -26,8 +26,8 @@ static void print_json(struct cli *cli,
     struct out json;
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < list->count; i++)
-        if (list->nodes[i].depth == 1) at = list->nodes[i].offset;
+    bool reached = frame_body_at(list, kind, &at);
+    assert(reached); /* A sample is whole. */
     out_init(&json, cli->mem);
     (void)json_write(&json, wire_form(kind->message, kind->version),
                      view_of(frame.data + at, frame.size - at));

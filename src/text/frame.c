@@ -215,7 +215,8 @@ bool frame_record_kind(const struct wire_message *message,
         uint32_t value = fields[i].varint ? reader_uvarint(&in) : reader_be16(&in);
         if (strcmp(fields[i].name, "version") == 0) *version = (int16_t)value;
     }
-    if (in.fault != READER_OK || wire_form(message, *version) == NULL) return false;
+    if (in.fault != READER_OK) *version = -1;
+    if (wire_form(message, *version) == NULL) return false;
     *out = frame_kind_of(message, *version);
     return true;
 }
@@ -377,6 +378,17 @@ void frame_nodes(struct node_list *list, const struct frame_kind *kind, struct v
     before = list->problem_count;
     at += node_message_add(list, &in, view_of(frame.data + at, frame.size - at));
     if (!faults_since(list, before) && at < frame.size) add_left_over(list, at, frame);
+}
+
+bool frame_body_at(const struct node_list *list, const struct frame_kind *kind, uint32_t *at)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct node *node = &list->nodes[i];
+        if (node->depth != 1 || node->name != kind->message->name) continue;
+        *at = node->offset;
+        return true;
+    }
+    return false;
 }
 
 void frame_unknown_nodes(struct node_list *list, struct view frame)

@@ -41,8 +41,8 @@ MUST_USE struct view frame_encode(const struct frame_kind *kind,
                                   struct arena *arena);
 
 /* What a record is whose message is known: its version is in its first bytes, or `version` where
- * Kafka writes none. False: too short, or a version that the message does not have; *version is
- * set to it. */
+ * Kafka writes none. False: a version that the message does not have, *version is set to it; or too
+ * short to say one, *version is -1. */
 MUST_USE bool frame_record_kind(const struct wire_message *message,
                                 struct view bytes,
                                 int16_t *version,
@@ -76,5 +76,10 @@ MUST_USE bool frame_is_whole(const struct frame_kind *kind, struct view frame);
  * odd or left over is among the list's problems. */
 void frame_nodes(struct node_list *list, const struct frame_kind *kind, struct view frame);
 
-/* The same for a request that cannot be known: root, Frame, the first fields of the header. */
+/* Where the body begins among the nodes of frame_nodes. False: it was not reached. O(nodes). */
+MUST_USE bool frame_body_at(const struct node_list *list,
+                            const struct frame_kind *kind,
+                            uint32_t *at);
+
+/* The nodes of a request that cannot be known: root, Frame, the first fields of the header. */
 void frame_unknown_nodes(struct node_list *list, struct view frame);

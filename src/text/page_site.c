@@ -315,7 +315,7 @@ void page_html_search(struct out *out)
     const struct wire_api *apis = wire_apis(&api_count);
     const struct wire_message *const *messages = wire_messages(&count);
 
-    out_text(out, "window.WIRE=[\n");
+    out_format(out, "window.WIRE_APIS=%u;\nwindow.WIRE=[\n", api_count);
     for (uint32_t i = 0; i < api_count; i++) {
         if (i > 0) out_text(out, ",\n");
         put_found(out, &(struct page_subject){&apis[i], apis[i].request});
