@@ -7,8 +7,8 @@
  *                                     |    want fence, session over       | leads partitions
  *                                     |                                   v
  *                                     +--------------------------- SHUTTING_DOWN
- *                                       leads none and others are past its offset (told to stop),
- *                                       session over, new incarnation
+ *                                       leads none and others are past its offset (told to stop,
+ *                                       which ends its session), session over, new incarnation
  *
  * FENCED is in the log (and so is "in controlled shutdown", which only a new incarnation clears);
  * SHUTTING_DOWN is soft: the offset that the others must have passed. The checks
@@ -461,6 +461,14 @@ static enum step_result beat_cordons(struct cluster *cluster,
     return STEP_DONE;
 }
 
+/* A broker that may stop has said all that there is to say: its next incarnation need not wait for
+ * a session to run out (docs/decisions/0014). One that beats on has a session again. */
+static void beat_end_session(struct cluster *cluster, const struct image_node *broker)
+{
+    struct cluster_contact *contact = cluster_contact_find(cluster, broker->id, broker->epoch);
+    if (contact != NULL) cluster_contact_remove(cluster, contact);
+}
+
 /* Soft state after the decision; the records are about to be appended. */
 static void beat_note(struct cluster_soft *soft,
                       const struct step *step,
@@ -531,6 +539,7 @@ enum step_result cluster_heartbeat(struct cluster *cluster,
     out->is_caught_up = in->current_metadata_offset >= broker->register_offset;
     out->is_fenced = fenced;
     out->should_shut_down = next == BEAT_SHUT_DOWN_NOW;
+    if (out->should_shut_down) beat_end_session(cluster, broker);
     beat_note(soft, step, in, next);
     beat_remember(soft, step, in, out);
     return STEP_DONE;
