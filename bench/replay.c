@@ -4,12 +4,11 @@
  *   replay first HOST:PORT                 wait for the server, make a topic, produce one record
  *   replay produce HOST:PORT [options]     one batch, again and again
  *   replay fetch HOST:PORT [options]       read the topic from its start, around and around
- *   replay heartbeat HOST:PORT [options]   members of classic groups that say they are alive
  *   replay verify HOST:PORT [options]      read all back: every batch's CRC, offsets without a gap
  *
- * The frames are made once, before the load (drive.h). `--bare` leaves out what a floor does not
- * know: topics and groups. `--follow` (produce, one partition) adds a consumer that waits for the
- * records, and the latency from when a record was due until it was delivered. */
+ * The frames are made once, before the load (drive.h). `--follow` (produce, one partition) adds a
+ * consumer that waits for the records, and the latency from when a record was due until it was
+ * delivered. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +26,11 @@ struct replay {
     uint16_t port;
     const char *mode;
     const char *topic;
-    uint32_t partitions, records, record_bytes, connections, depth, members, bytes_max;
+    uint32_t partitions, records, record_bytes, connections, depth, bytes_max;
     uint64_t requests;
     double seconds, warmup_s, rate;
     pid_t server; /* Whose CPU is read; 0: nobody's. */
-    bool bare, follow;
+    bool follow;
     struct mem mem;
     struct sink frames;   /* The connections' frames, one after the other. */
     uint32_t *starts;     /* Where each begins, and the end. */
@@ -52,17 +51,10 @@ static bool produce_answer(struct drive_link *link, struct view head, uint32_t s
     return head.size >= at + 2 && load_be16(head.data + at) == 0;
 }
 
-/* Heartbeat v4 and Fetch v12: correlation, tags, throttle time: then the error. */
+/* Fetch v12: correlation, tags, throttle time: then the error. */
 static bool error_is_none(struct view head)
 {
     return head.size >= 4 + 1 + 4 + 2 && load_be16(head.data + 4 + 1 + 4) == 0;
-}
-
-static bool heartbeat_answer(struct drive_link *link, struct view head, uint32_t size)
-{
-    (void)link;
-    (void)size;
-    return error_is_none(head);
 }
 
 /* Whole batches were read, all of one size: the next fetch goes on behind them. */
@@ -123,42 +115,16 @@ static void frame_of(struct replay *replay, uint32_t number, bool follower)
         produce_frame(&replay->frames, &produce);
 }
 
-/* Members 0, connections, 2 x connections, ... belong to connection 0, and so on; each is alone in
- * its group. A connection sends their heartbeats as one frame after the other. */
-static void join_members(struct replay *replay, struct client *client)
-{
-    for (uint32_t i = 0; i < replay->members; i++) {
-        struct group_member member = {.generation = 1};
-        (void)snprintf(member.group, sizeof(member.group), "bench-%08x-%07u", (unsigned)getpid(),
-                       i);
-        if (replay->bare)
-            (void)snprintf(member.id, sizeof(member.id), "bench-%036u", i);
-        else
-            join_group_call(client, &member);
-        replay->starts[i] = replay->frames.size_bytes;
-        heartbeat_frame(&replay->frames, &member);
-    }
-    replay->starts[replay->members] = replay->frames.size_bytes;
-}
-
 static void make_frames(struct replay *replay)
 {
-    struct client client = {0};
-    bool heartbeat = strcmp(replay->mode, "heartbeat") == 0;
-    uint32_t count = heartbeat ? replay->members : replay->connections + 1;
+    uint32_t count = replay->connections + 1;
     replay->starts = calloc(count + 1, sizeof(*replay->starts));
     if (replay->starts == NULL) client_die("no memory for frames");
-    if (!replay->bare && heartbeat) client_open(&client, &replay->mem, replay->host, replay->port);
-    if (heartbeat) {
-        join_members(replay, &client);
-    } else {
-        for (uint32_t i = 0; i < count; i++) {
-            replay->starts[i] = replay->frames.size_bytes;
-            frame_of(replay, i, i == replay->connections);
-        }
-        replay->starts[count] = replay->frames.size_bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        replay->starts[i] = replay->frames.size_bytes;
+        frame_of(replay, i, i == replay->connections);
     }
-    if (!replay->bare && heartbeat) client_close(&client);
+    replay->starts[count] = replay->frames.size_bytes;
 }
 
 static struct view frame_at(const struct replay *replay, uint32_t number)
@@ -170,18 +136,6 @@ static struct view frame_at(const struct replay *replay, uint32_t number)
 static struct view first_frame(void *context, uint32_t number)
 {
     return frame_at(context, number);
-}
-
-/* The next member of this connection. All heartbeats are as long as the first. */
-static void patch_member(struct drive_link *link, uint8_t *at)
-{
-    const struct replay *replay = link->context;
-    uint32_t mine = (replay->members - link->number - 1) / replay->connections + 1;
-    uint32_t member = link->number + (uint32_t)(link->offset++ % mine) * replay->connections;
-    struct view frame = frame_at(replay, member);
-    assert(frame.size == link->frame.size);
-    memcpy(at + REQUESTS_CORRELATION_AT + 4, frame.data + REQUESTS_CORRELATION_AT + 4,
-           frame.size - REQUESTS_CORRELATION_AT - 4);
 }
 
 /* ---- the load -------------------------------------------------------------------------------- */
@@ -229,12 +183,9 @@ static int load(struct replay *replay)
         options.requests = replay->requests;
         options.answer = produce_or_follow;
         options.patch = patch_follower;
-    } else if (strcmp(replay->mode, "fetch") == 0) {
+    } else {
         options.answer = fetch_answer;
         options.patch = patch_offset;
-    } else {
-        options.answer = heartbeat_answer;
-        options.patch = patch_member;
     }
     const struct drive_result *result = &replay->result;
     drive_run(&options, mark, &replay->result);
@@ -352,14 +303,12 @@ static const struct option option_names[] = {
     {"size",        1, NULL, 's'},
     {"connections", 1, NULL, 'c'},
     {"depth",       1, NULL, 'd'},
-    {"members",     1, NULL, 'm'},
     {"max-bytes",   1, NULL, 'b'},
     {"requests",    1, NULL, 'n'},
     {"seconds",     1, NULL, 'S'},
     {"warmup",      1, NULL, 'w'},
     {"rate",        1, NULL, 'R'},
     {"server-pid",  1, NULL, 'P'},
-    {"bare",        0, NULL, 'B'},
     {"follow",      0, NULL, 'f'},
     {NULL,          0, NULL, 0  },
 };
@@ -374,14 +323,12 @@ static void option(struct replay *replay, int which)
     case 's': replay->record_bytes = (uint32_t)number; break;
     case 'c': replay->connections = (uint32_t)number; break;
     case 'd': replay->depth = (uint32_t)number; break;
-    case 'm': replay->members = (uint32_t)number; break;
     case 'b': replay->bytes_max = (uint32_t)number; break;
     case 'n': replay->requests = (uint64_t)number; break;
     case 'S': replay->seconds = number; break;
     case 'w': replay->warmup_s = number; break;
     case 'R': replay->rate = number; break;
     case 'P': replay->server = (pid_t)number; break;
-    case 'B': replay->bare = true; break;
     case 'f': replay->follow = true; break;
     default: client_die("usage: replay MODE HOST:PORT [--topic NAME] [--seconds N] ...");
     }
@@ -395,7 +342,6 @@ int main(int argc, char **argv)
                                    .record_bytes = 100,
                                    .connections = 1,
                                    .depth = 1,
-                                   .members = 1,
                                    .bytes_max = 1 << 20,
                                    .seconds = 3,
                                    .warmup_s = 0.5};
@@ -406,10 +352,9 @@ int main(int argc, char **argv)
         option(&replay, which);
     if (optind + 2 != argc ||
         sscanf(argv[optind + 1], "%63[^:]:%hu", replay.host, &replay.port) != 2)
-        client_die("usage: replay create|produce|fetch|heartbeat|verify HOST:PORT [options]");
+        client_die("usage: replay create|produce|fetch|verify HOST:PORT [options]");
     replay.mode = argv[optind];
-    if (replay.partitions == 0 || replay.records == 0 || replay.connections == 0 ||
-        replay.members < replay.connections * (strcmp(replay.mode, "heartbeat") == 0))
+    if (replay.partitions == 0 || replay.records == 0 || replay.connections == 0)
         client_die("a count that cannot be");
     replay.batch_bytes = produce_batch_bytes(
         &(struct produce_shape){.records = replay.records, .record_bytes = replay.record_bytes},

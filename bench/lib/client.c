@@ -144,10 +144,9 @@ void client_pause(void)
     (void)usleep(1000);
 }
 
-void client_exchange_frame(struct client *client)
+static void receive_frame(struct client *client)
 {
     uint8_t length[4];
-    client_send(client);
     /* In one process the answer is always behind a turn: no use in looking before. */
     if (client->turn != NULL) client->turn(client->context);
     client_receive(client, length, sizeof(length));
@@ -158,23 +157,41 @@ void client_exchange_frame(struct client *client)
     sink_used(&client->answer, size);
 }
 
-void *client_call(struct client *client, int16_t api_key, int16_t version, const void *message)
+void client_exchange_frame(struct client *client)
 {
-    const struct wire_api *api = wire_api(api_key);
+    client_send(client);
+    receive_frame(client);
+}
+
+void client_ask(struct client *client, int16_t api_key, int16_t version, const void *message)
+{
+    client->asked_api = api_key;
+    client->asked_version = version;
+    sink_reset(&client->frame);
+    (void)client_encode(&client->frame, api_key, version, ++client->correlation, message);
+    client_send(client);
+}
+
+void *client_answer(struct client *client)
+{
+    const struct wire_api *api = wire_api(client->asked_api);
+    int16_t version = client->asked_version;
     const struct wire_form *head =
         wire_form(&wire_response_header, wire_response_header_version(api, version));
     struct response_header header;
-    int32_t correlation = ++client->correlation;
-    sink_reset(&client->frame);
-    (void)client_encode(&client->frame, api_key, version, correlation, message);
-    client_exchange_frame(client);
-
+    receive_frame(client);
     struct reader in = reader_of(sink_view(&client->answer));
     arena_reset(&client->decode);
     void *response = arena_get(&client->decode, api->response->size_bytes);
     if (response == NULL || !wire_decode(&in, head, &client->decode, &header) ||
         !wire_decode(&in, wire_form(api->response, version), &client->decode, response) ||
-        reader_left(&in) != 0 || header.correlation_id != correlation)
+        reader_left(&in) != 0 || header.correlation_id != client->correlation)
         client_die("the answer to %s %d cannot be read", api->name, version);
     return response;
+}
+
+void *client_call(struct client *client, int16_t api_key, int16_t version, const void *message)
+{
+    client_ask(client, api_key, version, message);
+    return client_answer(client);
 }

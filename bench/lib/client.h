@@ -14,6 +14,7 @@ struct client {
     struct sink frame;   /* The request as sent, length first. */
     struct sink answer;  /* The answer's frame, without its length. */
     struct arena decode; /* What the last answer's struct holds. */
+    int16_t asked_api, asked_version;
     /* Called again and again until the answer begins to arrive; NULL: wait in recv. For a server
      * that lives in this very thread. */
     void (*turn)(void *context);
@@ -46,6 +47,10 @@ void client_pause(void);
 
 /* Send client->frame and take the answer into client->answer. */
 void client_exchange_frame(struct client *client);
+
+/* The two halves of client_call: encode and send; wait and decode. */
+void client_ask(struct client *client, int16_t api_key, int16_t version, const void *message);
+void *client_answer(struct client *client);
 
 /* Encode, send, wait, decode. Returns the response's struct; it lives until the next call. */
 void *client_call(struct client *client, int16_t api_key, int16_t version, const void *message);

@@ -13,6 +13,7 @@ from servers import Floor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REPLAY = ROOT / "build/bench/replay"
+GROUPS = ROOT / "build/bench/groups"
 
 
 @dataclass
@@ -20,14 +21,16 @@ class Scale:
     seconds: float
     warmup: float
     idle: float
-    members: int
+    members: tuple  # Of groups, in all; what is above `kafka_members` is Dohle's alone.
+    kafka_members: int
+    rebalanced: int  # Members of one group.
     partitions: int
     preload: int  # Batches of 16 KiB.
     kcat: int     # Records by librdkafka.
 
 
-QUICK = Scale(seconds=1.5, warmup=0.5, idle=3, members=300, partitions=500, preload=3000, kcat=200_000)
-FULL = Scale(seconds=30, warmup=30, idle=60, members=10_000, partitions=10_000, preload=60_000, kcat=5_000_000)
+QUICK = Scale(seconds=1.5, warmup=0.5, idle=3, members=(10_000,), kafka_members=10_000, rebalanced=1000, partitions=500, preload=3000, kcat=200_000)
+FULL = Scale(seconds=30, warmup=30, idle=60, members=(10_000, 100_000, 1_000_000), kafka_members=100_000, rebalanced=1000, partitions=10_000, preload=60_000, kcat=5_000_000)
 
 
 class Void(Exception):
@@ -35,18 +38,25 @@ class Void(Exception):
 
 
 def words_of(options):
-    return [word for name, value in options.items()
-            for word in ([f"--{name.replace('_', '-')}"] if value is True else [f"--{name.replace('_', '-')}", str(value)])]
+    """`name=value` as words; True is a word alone, False none, a tuple is the option again and again."""
+    words = []
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        for each in value if isinstance(value, tuple) else (value,):
+            words += [option] if each is True else [] if each is False else [option, str(each)]
+    return words
 
 
-def replay(mode, server, **options):
-    if server.floor and mode not in ("first", "create", "verify"):
-        options["bare"] = True
-    done = subprocess.run([str(REPLAY), mode, server.address, *words_of(options), "--server-pid", str(server.pid)],
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=900)
+def said_by(program, mode, server, **options):
+    done = subprocess.run([str(program), mode, server.address, *words_of(options), "--server-pid", str(server.pid)],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=1800)
     if done.returncode != 0:
         raise Void(f"{mode}: {done.stderr.strip() or done.stdout.strip()}")
     return json.loads(done.stdout) if done.stdout else {}
+
+
+def replay(mode, server, **options):
+    return said_by(REPLAY, mode, server, **options)
 
 
 def load(mode, server, scale, **options):
@@ -100,10 +110,43 @@ def idle(server, scale):
     yield "resident when idle", resident_kib(server) / 1024, "MiB"
 
 
+def beats(server, scale, members, name, **options):
+    """Groups of a hundred, over 64 connections: one request at a time on each, sixteen, and as many as are due every 5 s."""
+    before = resident_kib(server)
+    said = said_by(GROUPS, "beat", server, members=members, group_size=100, links=1000, seconds=scale.seconds, warmup=scale.warmup,
+                   depth=(1, 16), rate=members / 5, bare=server.floor, **options)
+    one, many, due = said["loads"]
+    yield f"{name}, {members:,} members, one at a time", each_us(one), "CPU us each"
+    yield f"{name}, {members:,} members, 16 at a time", each_us(many), "CPU us each"
+    yield f"{name}, {members:,} members, each every 5 s", each_us(due), "CPU us each"
+    yield f"{name}, {members:,} members, each every 5 s, p99", due["p99_us"], "us"
+    if not server.floor:
+        yield f"{name}, {members:,} members, resident", (resident_kib(server) - before) * 1024 / members, "bytes each"
+
+
 def heartbeat(server, scale):
-    beats = {"members": scale.members, "connections": 64}
-    yield "heartbeat, 64 connections, one at a time", each_us(load("heartbeat", server, scale, **beats)), "CPU us each"
-    yield "heartbeat, 64 connections, 16 at a time", each_us(load("heartbeat", server, scale, depth=16, **beats)), "CPU us each"
+    for members in scale.members:
+        if server.kafka and members > scale.kafka_members:
+            continue
+        yield from beats(server, scale, members, "Heartbeat")
+        yield from beats(server, scale, members, "ConsumerGroupHeartbeat", consumer=True)
+    if not server.floor:
+        said = said_by(GROUPS, "expiry", server, members=64)
+        if said["early_ms"] > 1:  # Clocks are read in whole milliseconds.
+            raise Void(f"a session ended {said['early_ms']} ms early")
+        yield "silent member noticed behind its session's end, p50", said["late_p50_ms"], "ms"
+        yield "silent member noticed behind its session's end, max", said["late_max_ms"], "ms"
+
+
+def rebalance(server, scale):
+    """From a change until every member has its share of the new generation."""
+    count = scale.rebalanced
+    replay("create", server, topic="rebalance", partitions=2 * count)
+    for name, options in (("classic", {}), ("consumer", {"consumer": True, "topic": "rebalance", "partitions": 2 * count})):
+        said = said_by(GROUPS, "rebalance", server, members=count, **options)
+        for step, spent in said.items():
+            yield f"{count:,} members, {name}: {step}", spent["ms"], "ms"
+            yield f"{count:,} members, {name}: {step}, server", spent["cpu_ms"], "CPU ms"
 
 
 def small(server, scale):
@@ -176,7 +219,7 @@ class FetchFloor(Floor):
 
 
 # What is left alone comes first: a server that has been loaded is not idle again.
-LOADS = {"start": start, "idle": idle, "partitions": partitions, "heartbeat": heartbeat, "small": small, "latency": latency,
+LOADS = {"start": start, "idle": idle, "partitions": partitions, "heartbeat": heartbeat, "rebalance": rebalance, "small": small, "latency": latency,
          "produce": batches, "librdkafka": librdkafka, "fetch": fetch}
 
 

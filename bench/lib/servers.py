@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FLOORS = ROOT / "build/bench/floor"
 # Groups begin at once and have one partition to write to; nothing is thrown away while it is read.
 COMMON = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1", "log.retention.ms": "-1",
-          "message.max.bytes": "2097152", "group.max.session.timeout.ms": "1800000"}
+          "message.max.bytes": "2097152", "group.max.session.timeout.ms": "1800000",
+          "group.consumer.max.session.timeout.ms": "1800000", "group.consumer.session.timeout.ms": "1800000"}
 JAVA = ("-Xms1G", "-Xmx1G", "-server", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35",
         "-XX:+ExplicitGCInvokesConcurrent")
 
@@ -18,6 +19,7 @@ JAVA = ("-Xms1G", "-Xmx1G", "-server", "-XX:MaxGCPauseMillis=20", "-XX:Initiatin
 class Server:
     """`with Server() as s`: launched, not waited for; s.address, s.pid, s.begun."""
     floor = False
+    kafka = False
 
     def __exit__(self, *unused):
         self.close()
@@ -43,6 +45,7 @@ class DohleReplicated(Dohle):
 
 class Kafka(Server):
     name = "kafka default"
+    kafka = True
     settings = {}
     options = (*JAVA, "-XX:+UseG1GC")
 
