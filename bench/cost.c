@@ -108,14 +108,23 @@ static void heartbeat(struct cost *cost)
     heartbeat_frame(&cost->client.frame, &member);
 }
 
+static void consumer_heartbeat_case(struct cost *cost)
+{
+    struct group_member member = {.group = "cost", .id = "a-member-that-made-up-its-name"};
+    consumer_join_call(&cost->client, &member);
+    sink_reset(&cost->client.frame);
+    consumer_heartbeat_frame(&cost->client.frame, &member);
+}
+
 static const struct {
     const char *name;
     void (*prepare)(struct cost *cost); /* Leaves the frame to repeat in client.frame. */
 } cases[] = {
-    {"heartbeat",   heartbeat  },
-    {"produce_1",   produce_1  },
-    {"produce_150", produce_150},
-    {"fetch_150",   fetch_16k  }
+    {"heartbeat",          heartbeat              },
+    {"consumer_heartbeat", consumer_heartbeat_case},
+    {"produce_1",          produce_1              },
+    {"produce_150",        produce_150            },
+    {"fetch_150",          fetch_16k              }
 };
 
 /* ---- the node -------------------------------------------------------------------------------- */

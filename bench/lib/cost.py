@@ -15,7 +15,7 @@ RECORD = ROOT / "bench/results/cost.json"
 PROGRAM = ROOT / "build/bench/cost"
 COUNT = 200
 # Case and durability. What waits for a disk wakes threads by chance, so `sync` is counted in system calls only.
-CASES = [("heartbeat", "replicated"), ("produce_1", "replicated"), ("produce_150", "replicated"), ("fetch_150", "replicated"),
+CASES = [("heartbeat", "replicated"), ("consumer_heartbeat", "replicated"), ("produce_1", "replicated"), ("produce_150", "replicated"), ("fetch_150", "replicated"),
          ("produce_1", "sync")]
 CLIENT_CALLS = {"writev", "recvmsg"}
 CHANCE_CALLS = {"futex"}  # Which thread comes first decides whether one has to sleep.

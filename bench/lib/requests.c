@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gen/consumer_group_heartbeat_request.h"
+#include "gen/consumer_group_heartbeat_response.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
 #include "gen/errors.h"
@@ -31,6 +33,7 @@
 #define API_HEARTBEAT     12
 #define API_SYNC_GROUP    14
 #define API_CREATE_TOPICS 19
+#define API_CONSUMER_BEAT 68
 
 #define PRODUCE_VERSION 9
 #define FETCH_VERSION   12
@@ -263,6 +266,44 @@ void join_group_call(struct client *client, struct group_member *member)
     request.assignments.count = 1;
     const struct sync_group_response *synced = client_call(client, API_SYNC_GROUP, 5, &request);
     if (synced->error_code != KAFKA_NONE) client_die("SyncGroup: error %d", synced->error_code);
+}
+
+static void consumer_heartbeat(const struct group_member *member,
+                               struct consumer_group_heartbeat_request *request)
+{
+    wire_defaults(&wire_consumer_group_heartbeat_request, request);
+    request->group_id = view_of_string(member->group);
+    request->member_id = view_of_string(member->id);
+    request->member_epoch = member->generation;
+    request->topic_partitions.count = -1;
+    request->subscribed_topic_names.count = -1;
+}
+
+void consumer_join_call(struct client *client, struct group_member *member)
+{
+    struct consumer_group_heartbeat_request request;
+    const struct consumer_group_heartbeat_response *joined;
+    struct view topic = VIEW("nobody-has-made-it");
+    find_coordinator(client, member);
+    member->generation = 0;
+    consumer_heartbeat(member, &request);
+    request.rebalance_timeout_ms = 300000;
+    request.topic_partitions.count = 0;
+    request.subscribed_topic_names.items = &topic;
+    request.subscribed_topic_names.count = 1;
+    do {
+        joined = client_call(client, API_CONSUMER_BEAT, 1, &request);
+    } while (join_again(joined->error_code));
+    if (joined->error_code != KAFKA_NONE)
+        client_die("ConsumerGroupHeartbeat: error %d", joined->error_code);
+    member->generation = joined->member_epoch;
+}
+
+void consumer_heartbeat_frame(struct sink *out, const struct group_member *member)
+{
+    struct consumer_group_heartbeat_request request;
+    consumer_heartbeat(member, &request);
+    (void)client_encode(out, API_CONSUMER_BEAT, 1, 0, &request);
 }
 
 /* ---- topics ---------------------------------------------------------------------------------- */

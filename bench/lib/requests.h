@@ -63,6 +63,11 @@ void create_topic_try(struct client *client, const char *name, int32_t partition
  * without waiting for a leader's assignment to matter. member->group is given. */
 void join_group_call(struct client *client, struct group_member *member);
 
+/* ConsumerGroupHeartbeat v1: makes a member that subscribes to a topic that is not there, then the
+ * frame of one that changes nothing. member->group and member->id are given. */
+void consumer_join_call(struct client *client, struct group_member *member);
+void consumer_heartbeat_frame(struct sink *out, const struct group_member *member);
+
 /* ListOffsets v7: where the partition ends. `_try` returns the answer's error, 0 for none. */
 int16_t end_offset_try(struct client *client, const char *name, int32_t index, int64_t *offset);
 int64_t end_offset_call(struct client *client, const char *name, int32_t index);

@@ -52,6 +52,8 @@ struct node {
     struct replicas replicas;
     struct fetch_sessions sessions;
     struct setting_number fetch_max_bytes;
+    uint32_t consumer_groups_seen; /* broker_consumer_groups looked at config_changes then. */
+    bool consumer_groups_allowed;  /* And found this. */
     struct quota *quota;
     struct admission *admission; /* Of the first shard. */
     struct arena host_limits;    /* What dynamic.c gave to net/. */
@@ -152,7 +154,7 @@ extern const struct net_handler broker_handlers[];
 extern const uint32_t broker_handler_count;
 
 /* Are consumer groups (KIP-848) served: by the cluster's features, and by this node's settings? */
-bool broker_consumer_groups(const struct node *node);
+bool broker_consumer_groups(struct node *node);
 
 void handle_metadata(struct shard *shard, struct request *request);
 void handle_describe_cluster(struct shard *shard, struct request *request);

@@ -9,6 +9,7 @@
 #include "broker/group_regex.h"
 #include "core/config.h"
 #include "core/consumer_group.h"
+#include "core/join.h"
 #include "gen/consumer_group_heartbeat_request.h"
 #include "gen/consumer_group_heartbeat_response.h"
 #include "gen/find_coordinator_request.h"
@@ -104,7 +105,8 @@ static void wait_end(struct coordinator_wait *call)
 
 static struct view client_host(struct request *request)
 {
-    return broker_text(request, "/%s", request->peer != NULL ? request->peer->host : "");
+    const char *host = request->peer != NULL ? request->peer->host : "";
+    return JOIN(&request->arena, VIEW("/"), view_of_string(host));
 }
 
 void handle_join_group(struct shard *shard, struct request *request)
@@ -261,11 +263,15 @@ void handle_leave_group(struct shard *shard, struct request *request)
 
 /* ---- ConsumerGroupHeartbeat ------------------------------------------------------------------ */
 
-bool broker_consumer_groups(const struct node *node)
+bool broker_consumer_groups(struct node *node)
 {
-    return image_feature_level(node->image, VIEW("group.version")) >= 1 &&
-           config_list_has(broker_setting(node, VIEW("group.coordinator.rebalance.protocols")),
-                           VIEW("consumer"));
+    if (node->consumer_groups_seen != node->config_changes) {
+        struct view protocols = broker_setting(node, VIEW("group.coordinator.rebalance.protocols"));
+        node->consumer_groups_allowed = config_list_has(protocols, VIEW("consumer"));
+        node->consumer_groups_seen = node->config_changes;
+    }
+    return node->consumer_groups_allowed &&
+           image_feature_level(node->image, VIEW("group.version")) >= 1;
 }
 
 static enum kafka_error consumer_gate(struct request *request, struct coordinator_part **part)
