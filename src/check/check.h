@@ -19,16 +19,27 @@ struct check_row {
     void (*run)(struct check_run *run);
     bool each_version;   /* Run once for each version that the suite is about. */
     int16_t version_min; /* Of that API; for rows that need a field of a later version. */
+    enum check_when {
+        CHECK_WITH_ALL,    /* Side by side with the others. */
+        CHECK_IF_LONG,     /* The same, but only if minutes do not matter. */
+        CHECK_OVER_RESTART /* Behind them: the server is restarted under these rows. */
+    } when;
 };
 
 /* The rows of a table: one run; one run for each version from `first` on. */
 #define CHECK_ROW(id, what, run)                                                                   \
     {                                                                                              \
-        id, what, run, false, 0                                                                    \
+        id, what, run, false, 0, CHECK_WITH_ALL                                                    \
     }
 #define CHECK_ROW_EACH(id, what, run, first)                                                       \
     {                                                                                              \
-        id, what, run, true, first                                                                 \
+        id, what, run, true, first, CHECK_WITH_ALL                                                 \
+    }
+
+/* A row that is run at another time. */
+#define CHECK_ROW_WHEN(id, what, run, when)                                                        \
+    {                                                                                              \
+        id, what, run, false, 0, when                                                              \
     }
 
 /* Rows of one kind, in the order in which they are told. */
@@ -58,6 +69,13 @@ struct check_target {
     const char *port;
 };
 
+/* What of a suite is to be run. */
+struct check_wish {
+    const char *only;    /* Rows whose id contains this; NULL: all. */
+    const char *restart; /* A shell's command that restarts the server; NULL: it stays as it is. */
+    bool lengthy;        /* Rows that take minutes too. */
+};
+
 enum check_outcome { CHECK_PASSED, CHECK_FAILED, CHECK_SKIPPED };
 
 #define CHECK_TEXT_BYTES 400u
@@ -82,13 +100,13 @@ struct check_report {
     char trouble[CHECK_TEXT_BYTES]; /* "" or why no row could be run. */
 };
 
-/* Run the rows whose id contains `only` (NULL: all). True: they were run, what came of them is in
+/* Run the rows that are wished for. True: they were run, what came of them is in
  * `report`. False: the server could not be reached or is no Kafka, or there is no memory; `report->
  * trouble` says so. check_report_free gives the memory back in both cases.
  * Cost: as long as the longest row takes. */
 MUST_USE bool check_suite_run(const struct check_suite *suite,
                               const struct check_target *target,
-                              const char *only,
+                              const struct check_wish *wish,
                               struct mem *mem,
                               struct check_report *report);
 void check_report_free(struct check_report *report, struct mem *mem);

@@ -7,7 +7,8 @@
 #include "gen/heartbeat_request.h"
 
 static const struct check_table *const tables[] = {
-    &rows_coordinator, &rows_beat, &rows_timer, &rows_join, &rows_static, &rows_modern,
+    &rows_coordinator, &rows_beat,   &rows_timer,  &rows_join,
+    &rows_static,      &rows_modern, &rows_limits, &rows_restart,
 };
 
 /* The first question makes a new server create its topic of offsets: once, before the rows ask. */

@@ -1,6 +1,8 @@
 /* modern.c - beats of a scripted member of a consumer group. */
 #include "check/modern.h"
 
+#include <stdio.h>
+
 #include <sys/random.h>
 
 #include "base/bytes.h"
@@ -16,7 +18,11 @@
 #define TOPIC_LIMIT_MS  10000
 #define SETTLE_LIMIT_MS 30000
 #define SETTLE_PAUSE_MS 200
+#define ALONE_TRIES     6
 #define REBALANCE_MS    60000
+
+/* A bit for each partition. */
+#define ALL ((1u << MODERN_PARTITIONS) - 1)
 
 struct world {
     struct uuid topic;
@@ -25,45 +31,6 @@ struct world {
 static bool served(const struct check_run *run)
 {
     return run_serves(run, &wire_consumer_group_heartbeat_request, 0);
-}
-
-void modern_prepare(struct check_run *world)
-{
-    struct create_topics_request_creatable_topic topic;
-    struct create_topics_request *ask = run_new(world, &wire_create_topics_request);
-    struct world *shared = arena_get(&world->arena, sizeof(*shared));
-    assert(shared != NULL); /* No limit is set. */
-    world->shared = shared;
-    if (!served(world) || world->over) return;
-    wire_struct_defaults(&wire_create_topics_request_creatable_topic_shape, &topic);
-    topic.name = view_of_string(world->name);
-    topic.num_partitions = MODERN_PARTITIONS;
-    topic.replication_factor = -1;
-    ask->topics.items = &topic;
-    ask->topics.count = 1;
-    ask->timeout_ms = TOPIC_LIMIT_MS;
-    int16_t version = run_version(world, &wire_create_topics_request, 7);
-    const struct create_topics_response *answer =
-        run_call(world, run_peer(world), &wire_create_topics_request, version, ask);
-    run_need_true(world, "CreateTopics tells of one topic",
-                  world->over || answer->topics.count == 1);
-    if (world->over) return;
-    run_need(world, "CreateTopics", KAFKA_NONE, answer->topics.items[0].error_code);
-    shared->topic = answer->topics.items[0].topic_id;
-}
-
-void modern_finish(struct check_run *world)
-{
-    struct delete_topics_request_delete_topic_state topic;
-    struct delete_topics_request *ask = run_new(world, &wire_delete_topics_request);
-    if (!served(world)) return;
-    wire_struct_defaults(&wire_delete_topics_request_delete_topic_state_shape, &topic);
-    topic.name = view_of_string(world->name);
-    ask->topics.items = &topic;
-    ask->topics.count = 1;
-    ask->timeout_ms = TOPIC_LIMIT_MS;
-    int16_t version = run_version(world, &wire_delete_topics_request, 6);
-    (void)run_call(world, run_peer(world), &wire_delete_topics_request, version, ask);
 }
 
 static struct view new_id(struct check_run *run)
@@ -108,7 +75,7 @@ static int16_t ask(struct modern *m, struct consumer_group_heartbeat_request *be
     beat->group_id = view_of_string(m->run->name);
     beat->member_id = m->id;
     beat->member_epoch = epoch;
-    if (epoch <= 0) beat->instance_id = m->instance;
+    if (epoch <= 0 || m->tells_instance) beat->instance_id = m->instance;
     int16_t version = run_version(m->run, &wire_consumer_group_heartbeat_request, 1);
     const struct consumer_group_heartbeat_response *answer =
         run_call(m->run, m->peer, &wire_consumer_group_heartbeat_request, version, beat);
@@ -156,9 +123,22 @@ void modern_join(struct modern *m)
     m->owned = m->assigned;
 }
 
+void modern_join_alone(struct modern *m)
+{
+    struct check_run *run = m->run;
+    modern_join(m);
+    for (uint32_t tries = 1; m->assigned != ALL && tries < ALONE_TRIES && !run->over; tries++) {
+        run_need(run, "leave", KAFKA_NONE, modern_short(m, -1));
+        run_wait(run, SETTLE_PAUSE_MS);
+        (void)snprintf(run->name + strlen(run->name), 2, "x");
+        run_find_group(run);
+        m->peer = run_peer(run);
+        modern_join(m);
+    }
+}
+
 void modern_settle(struct modern *const *members, uint32_t count)
 {
-    const uint32_t all = (1u << MODERN_PARTITIONS) - 1;
     struct check_run *run = members[0]->run;
     int64_t limit_ms = peer_now_ms() + SETTLE_LIMIT_MS;
     bool settled = false;
@@ -173,7 +153,7 @@ void modern_settle(struct modern *const *members, uint32_t count)
             idle += m->owned == 0;
         }
         run_need_true(run, "no partition has two owners", twice == 0);
-        settled = sum == all && idle == 0;
+        settled = sum == ALL && idle == 0;
         if (!settled) run_wait(run, SETTLE_PAUSE_MS);
     }
     run_need_true(run, "all partitions are assigned within 30 s", run->over || settled);
@@ -185,6 +165,65 @@ const char *modern_set(struct check_run *run, uint32_t partitions)
     for (int i = 0; i < MODERN_PARTITIONS; i++)
         if (partitions & 1u << i) text = run_text(run, "%s%s%d", text, *text != '\0' ? "," : "", i);
     return text;
+}
+
+/* ---- the suite's topic -------------------------------------------------------------------------
+ */
+
+/* A coordinator may learn of a topic after CreateTopics was answered: rows are not to see that. */
+static void wait_until_known(struct check_run *world)
+{
+    struct modern m;
+    int64_t limit_ms = peer_now_ms() + TOPIC_LIMIT_MS;
+    world->world = world; /* For the time of this question it is a row like others. */
+    modern_init(&m, world, NULL);
+    int16_t error = modern_full(&m, 0);
+    while (error == KAFKA_NONE && m.assigned != ALL && !world->over && peer_now_ms() < limit_ms) {
+        run_wait(world, SETTLE_PAUSE_MS);
+        error = modern_full(&m, m.epoch);
+    }
+    if (error == KAFKA_NONE) (void)modern_short(&m, -1);
+    world->world = NULL;
+}
+
+void modern_prepare(struct check_run *world)
+{
+    struct create_topics_request_creatable_topic topic;
+    struct create_topics_request *ask = run_new(world, &wire_create_topics_request);
+    struct world *shared = arena_get(&world->arena, sizeof(*shared));
+    assert(shared != NULL); /* No limit is set. */
+    world->shared = shared;
+    if (!served(world) || world->over) return;
+    wire_struct_defaults(&wire_create_topics_request_creatable_topic_shape, &topic);
+    topic.name = view_of_string(world->name);
+    topic.num_partitions = MODERN_PARTITIONS;
+    topic.replication_factor = -1;
+    ask->topics.items = &topic;
+    ask->topics.count = 1;
+    ask->timeout_ms = TOPIC_LIMIT_MS;
+    int16_t version = run_version(world, &wire_create_topics_request, 7);
+    const struct create_topics_response *answer =
+        run_call(world, run_peer(world), &wire_create_topics_request, version, ask);
+    run_need_true(world, "CreateTopics tells of one topic",
+                  world->over || answer->topics.count == 1);
+    if (world->over) return;
+    run_need(world, "CreateTopics", KAFKA_NONE, answer->topics.items[0].error_code);
+    shared->topic = answer->topics.items[0].topic_id;
+    wait_until_known(world);
+}
+
+void modern_finish(struct check_run *world)
+{
+    struct delete_topics_request_delete_topic_state topic;
+    struct delete_topics_request *ask = run_new(world, &wire_delete_topics_request);
+    if (!served(world)) return;
+    wire_struct_defaults(&wire_delete_topics_request_delete_topic_state_shape, &topic);
+    topic.name = view_of_string(world->name);
+    ask->topics.items = &topic;
+    ask->topics.count = 1;
+    ask->timeout_ms = TOPIC_LIMIT_MS;
+    int16_t version = run_version(world, &wire_delete_topics_request, 6);
+    (void)run_call(world, run_peer(world), &wire_delete_topics_request, version, ask);
 }
 
 /* ---- what classic members carry ---------------------------------------------------------------

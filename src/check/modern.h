@@ -15,7 +15,8 @@ struct modern {
     struct check_run *run;
     struct check_peer *peer;
     struct view id;
-    struct view instance; /* Null: dynamic. */
+    struct view instance; /* Null: dynamic. Told when it joins and leaves. */
+    bool tells_instance;  /* In other beats too. */
     int32_t epoch;        /* Of the newest answer. */
     int32_t rebalance_ms;
     uint32_t owned;       /* A bit for each partition that it says it owns. */
@@ -39,6 +40,10 @@ int16_t modern_short(struct modern *m, int32_t epoch);
 
 /* Join, and then own what was assigned. */
 void modern_join(struct modern *m);
+
+/* The same as the first one of the row's group, which has all partitions then. A coordinator that
+ * has not heard of the topic yet is asked again, for a group of another name. */
+void modern_join_alone(struct modern *m);
 
 /* Beat, give up what is not assigned any more, take what is: until all members have been given what
  * adds up to all partitions, or 30 s have passed. */

@@ -134,3 +134,9 @@ enum peer_result peer_receive(struct check_peer *peer,
     *frame = view_of(bytes, size + (uint32_t)sizeof(head));
     return result;
 }
+
+bool peer_ended(const struct check_peer *peer)
+{
+    uint8_t byte;
+    return recv(peer->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}

@@ -40,3 +40,6 @@ MUST_USE enum peer_result peer_receive(struct check_peer *peer,
 
 /* Whether bytes (or the connection's end) have come, waited for until the deadline. */
 bool peer_readable(struct check_peer *peer, int64_t deadline_ms);
+
+/* Of what peer_readable found: it is the connection's end. */
+bool peer_ended(const struct check_peer *peer);

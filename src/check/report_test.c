@@ -113,8 +113,8 @@ static void nobody_there_is_trouble(void **state)
     struct check_report report;
 
     memory_init(&mem, 0);
-    assert_false(
-        check_suite_run(&suite, &(struct check_target){"127.0.0.1", "1"}, NULL, &mem, &report));
+    assert_false(check_suite_run(&suite, &(struct check_target){"127.0.0.1", "1"},
+                                 &(struct check_wish){0}, &mem, &report));
     assert_string_equal(report.trouble, "127.0.0.1:1 cannot be reached");
     check_report_free(&report, &mem);
     assert_int_equal(mem.used_bytes, 0);

@@ -9,6 +9,8 @@ extern const struct check_table rows_timer;       /* What keeps a member, what e
 extern const struct check_table rows_join;
 extern const struct check_table rows_static;
 extern const struct check_table rows_modern; /* Consumer groups. */
+extern const struct check_table rows_limits;
+extern const struct check_table rows_restart;
 
 /* Brokers under a controller. */
 extern const struct check_table rows_broker_transitions;

@@ -156,7 +156,7 @@ static void kept_without_joining(struct check_run *run)
     classic_enter(&d);
     const struct join_group_response *answer = classic_join_take(&d);
     run_expect(run, "join of another", KAFKA_NONE, answer->error_code);
-    run_expect_within(run, "end of the rebalance", (struct run_span){9900, 12000},
+    run_expect_within(run, "end of the rebalance", (struct run_span){9950, 14000},
                       peer_now_ms() - start_ms);
     run_expect_number(run, "generation", 2, answer->generation_id);
     run_expect_number(run, "members: the static ones are kept", 3, answer->members.count);
@@ -208,7 +208,7 @@ static void silent_in_rebalance(struct check_run *run)
     /* A refused sync tells the state without keeping the session. */
     run_expect(run, "state after the rebalance's limit", KAFKA_REBALANCE_IN_PROGRESS,
                classic_sync(&l));
-    run_until(run, start_ms + 14000);
+    run_until(run, start_ms + 16000);
     run_expect(run, "after the session", KAFKA_UNKNOWN_MEMBER_ID, classic_beat(&l, 3));
 }
 

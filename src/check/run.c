@@ -13,18 +13,28 @@
 
 #include "gen/api_versions_request.h"
 #include "gen/api_versions_response.h"
+#include "gen/describe_configs_request.h"
+#include "gen/describe_configs_response.h"
 #include "gen/describe_groups_request.h"
 #include "gen/describe_groups_response.h"
 #include "gen/find_coordinator_request.h"
 #include "gen/find_coordinator_response.h"
 #include "gen/response_header.h"
 
+/* DescribeConfigs' number for brokers. */
+#define RESOURCE_BROKER 4
+
 /* How long a new server may take to have coordinators, and between two questions. */
 #define FIND_LIMIT_MS 60000
 #define FIND_PAUSE_MS 200
 
-/* No answer is waited for beyond this, so that a suite ends within two minutes. */
-#define RUN_LIMIT_MS 100000
+/* Between two tries to reach a server that starts. */
+#define CONNECT_PAUSE_MS 2
+
+/* No answer is waited for beyond this, so that a suite ends within two minutes; rows that take
+ * minutes have more. */
+#define RUN_LIMIT_MS      100000
+#define RUN_LIMIT_LONG_MS 400000
 
 /* ---- expectations -----------------------------------------------------------------------------
  */
@@ -164,6 +174,20 @@ struct check_peer *run_peer(struct check_run *run)
     return peer;
 }
 
+struct check_peer *run_peer_patiently(struct check_run *run, int64_t limit_ms)
+{
+    int64_t end_ms = peer_now_ms() + limit_ms;
+    assert(run->peer_count < RUN_PEERS_MAX);
+    struct check_peer *peer = &run->peers[run->peer_count++];
+    peer->fd = -1;
+    while (!run->over && peer_open(peer, &run->target) != PEER_OK) {
+        if (peer_now_ms() > end_ms)
+            run_fail(run, "%s:%s cannot be reached", run->target.host, run->target.port);
+        run_wait(run, CONNECT_PAUSE_MS);
+    }
+    return peer;
+}
+
 bool run_serves(const struct check_run *run, const struct wire_message *request, int16_t version)
 {
     const struct check_run *world = run->world != NULL ? run->world : run;
@@ -250,7 +274,9 @@ const void *run_receive(struct check_run *run,
     struct view frame;
 
     if (run->over) return out;
-    limit_ms = MIN(limit_ms, MAX(run->start_ms + RUN_LIMIT_MS - peer_now_ms(), 0));
+    bool lengthy = run->row != NULL && run->row->when == CHECK_IF_LONG;
+    int64_t end_ms = run->start_ms + (lengthy ? RUN_LIMIT_LONG_MS : RUN_LIMIT_MS);
+    limit_ms = MIN(limit_ms, MAX(end_ms - peer_now_ms(), 0));
     enum peer_result result = peer_receive(peer, &run->arena, peer_now_ms() + limit_ms, &frame);
     if (result == PEER_OK && !decode(run, peer, &kind, frame, out)) result = PEER_STRANGE;
     if (result == PEER_OK) return out;
@@ -277,6 +303,11 @@ bool run_answered(struct check_run *run, struct check_peer *peer, int64_t ms)
     return !run->over && peer_readable(peer, peer_now_ms() + ms);
 }
 
+bool run_hung_up(struct check_run *run, struct check_peer *peer, int64_t ms)
+{
+    return run_answered(run, peer, ms) && peer_ended(peer);
+}
+
 static void find(struct check_run *run, int64_t limit_ms)
 {
     int16_t version = run_version(run, &wire_find_coordinator_request, 3);
@@ -296,6 +327,7 @@ static void find(struct check_run *run, int64_t limit_ms)
                    (const char *)answer->host.data);
     (void)snprintf(run->port, sizeof(run->port), "%d", answer->port);
     run->target = (struct check_target){run->host, run->port};
+    run->node_id = answer->node_id;
 }
 
 static bool loads(int16_t error)
@@ -322,6 +354,31 @@ void run_find_group(struct check_run *run)
         run_wait(run, FIND_PAUSE_MS);
     }
     run_fail(run, "the coordinator has not loaded the group in %d s", FIND_LIMIT_MS / 1000);
+}
+
+int64_t run_setting(struct check_run *run, const char *name)
+{
+    struct describe_configs_request_describe_configs_resource resource;
+    struct describe_configs_request *ask = run_new(run, &wire_describe_configs_request);
+    struct view key = view_of_string(name);
+
+    wire_struct_defaults(&wire_describe_configs_request_describe_configs_resource_shape, &resource);
+    resource.resource_type = RESOURCE_BROKER;
+    resource.resource_name = view_of_string(run_text(run, "%d", run->node_id));
+    resource.configuration_keys.items = &key;
+    resource.configuration_keys.count = 1;
+    ask->resources.items = &resource;
+    ask->resources.count = 1;
+    int16_t version = run_version(run, &wire_describe_configs_request, 4);
+    const struct describe_configs_response *answer =
+        run_call(run, run_peer(run), &wire_describe_configs_request, version, ask);
+    if (run->over) return 0;
+    if (answer->results.count != 1 || answer->results.items[0].configs.count != 1) {
+        run_skip(run, "the server does not tell its %s", name);
+        return 0;
+    }
+    struct view text = answer->results.items[0].configs.items[0].value;
+    return strtoll(run_text(run, "%.*s", (int)text.size, (const char *)text.data), NULL, 10);
 }
 
 /* ---- the run itself ---------------------------------------------------------------------------

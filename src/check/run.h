@@ -8,7 +8,7 @@
 #include "gen/errors.h"
 #include "wire/wire.h"
 
-#define RUN_PEERS_MAX 24u
+#define RUN_PEERS_MAX 40u
 
 struct check_run {
     const struct check_row *row;
@@ -28,8 +28,11 @@ struct check_run {
     /* Of the suite's own run: what the server advertises. */
     struct {
         int16_t min, max;
-    } served[128]; /* max -1: not at all. */
-    void *shared;  /* What the suite's prepare made for all rows, in its arena. */
+    } served[128];                 /* max -1: not at all. */
+    struct check_restart *restart; /* Of the rows that have one. */
+    bool restarted;                /* It has been waited for. */
+    int32_t node_id;               /* Of the coordinator that was found. */
+    void *shared;                  /* What the suite's prepare made for all rows, in its arena. */
 };
 
 /* ---- expectations -----------------------------------------------------------------------------
@@ -72,6 +75,9 @@ void run_wait(struct check_run *run, int64_t ms);
 /* A connection of the run's, closed at its end; never NULL. */
 struct check_peer *run_peer(struct check_run *run);
 
+/* The same, and opened again when there was nobody, for as long as this. */
+struct check_peer *run_peer_patiently(struct check_run *run, int64_t limit_ms);
+
 /* The version nearest to `wanted` that both sides know. A row whose API the server does not have is
  * skipped. */
 int16_t run_version(struct check_run *run, const struct wire_message *request, int16_t wanted);
@@ -106,12 +112,19 @@ const void *run_call(struct check_run *run,
 /* Whether an answer has begun to come, after waiting for so long. */
 bool run_answered(struct check_run *run, struct check_peer *peer, int64_t ms);
 
+/* Whether the server closes the connection within so long, and answers nothing before it does. */
+bool run_hung_up(struct check_run *run, struct check_peer *peer, int64_t ms);
+
 /* The usual limit of one answer. */
 #define RUN_CALL_MS 20000
 
 /* Turn the run's target to the coordinator of the group that has the run's name, and wait until it
  * has loaded what it knows of such groups. */
 void run_find_group(struct check_run *run);
+
+/* The number in this configuration of the coordinator's broker; the row is skipped if it does not
+ * tell. */
+int64_t run_setting(struct check_run *run, const char *name);
 
 /* ---- for suite.c ------------------------------------------------------------------------------
  */

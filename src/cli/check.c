@@ -20,7 +20,9 @@ static enum cli_exit split(struct cli *cli, const char *text, char *host, const 
     return CLI_OK;
 }
 
-static int run_suite(struct cli *cli, const struct check_suite *suite)
+static int run_suite(struct cli *cli,
+                     const struct check_suite *suite,
+                     const struct check_wish *wish)
 {
     char host[HOST_BYTES];
     struct check_target target = {.host = host};
@@ -28,7 +30,7 @@ static int run_suite(struct cli *cli, const struct check_suite *suite)
 
     enum cli_exit code = split(cli, cli->words[0], host, &target.port);
     if (code != CLI_OK) return (int)code;
-    bool ran = check_suite_run(suite, &target, cli_value(cli, "only"), cli->mem, &report);
+    bool ran = check_suite_run(suite, &target, wish, cli->mem, &report);
     if (!ran) code = (enum cli_exit)cli_fail(cli, CLI_FAILED, "%s", report.trouble);
     if (ran && cli_has(cli, "json")) check_report_json(&cli->out, &report);
     if (ran && !cli_has(cli, "json")) check_report_text(&cli->out, &report);
@@ -41,12 +43,18 @@ static int run_suite(struct cli *cli, const struct check_suite *suite)
 
 static int run_liveness(struct cli *cli)
 {
-    return run_suite(cli, &check_liveness);
+    struct check_wish wish = {
+        .only = cli_value(cli, "only"),
+        .restart = cli_value(cli, "restart"),
+        .lengthy = cli_has(cli, "long"),
+    };
+    return run_suite(cli, &check_liveness, &wish);
 }
 
 static int run_broker_liveness(struct cli *cli)
 {
-    return run_suite(cli, &check_broker_liveness);
+    struct check_wish wish = {.only = cli_value(cli, "only")};
+    return run_suite(cli, &check_broker_liveness, &wish);
 }
 
 static const struct cli_option options[] = {
@@ -55,23 +63,37 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_END,
 };
 
+static const struct cli_option liveness_options[] = {
+    CLI_FLAG("json", 0, "One line of JSON instead of the table."),
+    CLI_FLAG("long", 0, "Rows that take more than two minutes too."),
+    CLI_OPTION("only", 0, "TEXT", "Only the rows whose name has this in it."),
+    CLI_OPTION("restart",
+               0,
+               "COMMAND",
+               "A shell's command that restarts the server, for rows about it."),
+    CLI_OPTIONS_END,
+};
+
 extern const struct cli_command command_check_liveness;
 const struct cli_command command_check_liveness = {
     .name = "check liveness",
     .group = CLI_CHECK,
     .summary = "do a server's groups live and die as Apache Kafka's?",
-    .arguments = "HOST:PORT [--json] [--only TEXT]",
+    .arguments = "HOST:PORT [--json] [--long] [--only TEXT] [--restart COMMAND]",
     .about =
         "Gives any Kafka-compatible server the rows of Heartbeat's rules in all versions: who is "
         "alive, who is unknown, fenced or of another generation, in every state of a group; what "
         "keeps a member and what ends it, on time; joins, syncs, leaves, static members; consumer "
         "groups (KIP-848), alone and with classic members.\n\n"
-        "What Apache Kafka 4.4 does with its default settings is what is expected. The rows run "
+        "What Apache Kafka 4.4 does with its default settings is what is expected; rows about the "
+        "size of groups, about rights and about other brokers ask a server that is set so. The rows run "
         "side by side, each in a group of its own whose name begins with dohle-check; they leave "
-        "empty groups behind, which the server drops by itself.\n\n"
+        "empty groups behind, which the server drops by itself. The "
+        "command of --restart, such as 'systemctl restart kafka', is run once, behind all others; it "
+        "is to stop the server in an orderly way.\n\n"
         "Exit code 0 if no row failed, else 1. A row that cannot be run on this server is skipped "
         "and says why.",
-    .options = options,
+    .options = liveness_options,
     .words_min = 1,
     .words_max = 1,
     .run = run_liveness,
