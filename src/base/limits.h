@@ -211,6 +211,12 @@
 /* Lines of one object tree: more than anybody reads; 80 bytes each. */
 #define TEXT_NODES_MAX (4u * 1024u * 1024u)
 
+/* Expressions of subscriptions: how many topics a shard matches in a turn (a millisecond), how many
+ * groups wait for that, and the memory for one group's topics, expressions and matches. */
+#define GROUP_REGEX_SLICE     4096u
+#define GROUP_REGEX_JOBS_MAX  1024u
+#define GROUP_REGEX_BYTES_MAX (64u * 1024u * 1024u)
+
 /* Rows of a check that run at once, a thread each: all of them, so that a suite takes as long as
  * its longest row; 40 KiB of memory each in use. */
 #define CHECK_AT_ONCE_MAX 256u

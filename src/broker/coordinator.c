@@ -161,6 +161,12 @@ static void step_start(struct coordinator_part *part, struct step *step, struct 
     step->atomic = true;
 }
 
+void coordinator_step_alone(struct coordinator_part *part, struct step *step)
+{
+    arena_reset(&part->arena);
+    step_start(part, step, &part->arena);
+}
+
 void coordinator_step(struct coordinator_part *part, struct step *step, struct request *request)
 {
     step_start(part, step, &request->arena);
@@ -252,8 +258,7 @@ static void sessions_due(struct shard *shard, struct shard_timer *timer)
     struct coordinator_part *part = container_of(timer, struct coordinator_part, session_timer);
     struct step step;
     for (;;) {
-        arena_reset(&part->arena);
-        step_start(part, &step, &part->arena);
+        coordinator_step_alone(part, &step);
         if (!groups_tick(part->groups, &step)) break;
         /* Nobody asked: a failed append shows in the next one. */
         (void)!coordinator_commit(part, &step);
@@ -273,8 +278,7 @@ static void part_bulk(struct coordinator_part *part,
     enum step_result result = STEP_MORE;
     while (result == STEP_MORE && part->state == PART_ACTIVE) {
         struct step step;
-        arena_reset(&part->arena);
-        step_start(part, &step, &part->arena);
+        coordinator_step_alone(part, &step);
         result = decide(part->groups, &step, context);
         if (result == STEP_E_MEMORY || coordinator_commit(part, &step) != KAFKA_NONE) return;
     }
@@ -326,8 +330,7 @@ static void part_wake(struct replica_wait *wait, struct replica *replica, int ev
 void coordinator_loaded(struct coordinator_part *part)
 {
     struct step step;
-    arena_reset(&part->arena);
-    step_start(part, &step, &part->arena);
+    coordinator_step_alone(part, &step);
     groups_loaded(part->groups, &step);
     part->state = PART_ACTIVE;
     part_arm(part);
@@ -343,6 +346,7 @@ void coordinator_resign(struct coordinator_part *part, const char *why)
     part->state = PART_INITIAL;
     shard_timer_cancel(&part->session_timer);
     shard_timer_cancel(&part->expiry_timer);
+    group_regex_forget(&part->node->coordinator->regexes, part);
     holds_release(part, 0, KAFKA_NOT_COORDINATOR);
     if (part->groups != NULL) {
         struct group_wait *wait;
@@ -552,6 +556,7 @@ int coordinator_open(struct node *node)
     struct coordinator *c = mem_get(node->mem, sizeof(*c));
     if (c == NULL) return -ENOMEM;
     c->node = node;
+    group_regexes_init(&c->regexes, node);
     sink_init(&c->sink, node->mem, COORDINATOR_BATCH_BYTES_MAX);
     node->coordinator = c;
     return 0;

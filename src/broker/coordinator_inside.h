@@ -1,10 +1,11 @@
-/* coordinator_inside.h - a partition of the coordinator, for coordinator.c and coordinator_load.c.
- */
+/* coordinator_inside.h - a partition of the coordinator, for coordinator.c, coordinator_load.c
+ * and group_regex.c. */
 #pragma once
 
 #include <sys/uio.h>
 
 #include "broker/coordinator.h"
+#include "broker/group_regex.h"
 #include "broker/replica.h"
 #include "log/log.h"
 #include "net/shard.h"
@@ -44,7 +45,11 @@ struct coordinator {
     bool started; /* The node is registered: the image is not one of the past. */
     bool stopped;
     struct sink sink; /* One batch at a time is built here. */
+    struct group_regexes regexes;
 };
+
+/* Begin a step that no request asks for, in the partition's arena, which is reset. */
+void coordinator_step_alone(struct coordinator_part *part, struct step *step);
 
 /* Begin to load; goes on by itself. */
 void coordinator_load(struct coordinator_part *part);

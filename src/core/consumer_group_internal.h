@@ -109,7 +109,8 @@ struct consumer_group {
     int64_t regex_ms;     /* When expressions were last matched; INT64_MIN: never. */
     uint32_t regex_users; /* Members that have an expression. */
     bool regex_open;      /* One of them has not been matched yet. */
-    uint64_t regex_seen;  /* groups->topics_version then. */
+    uint64_t regex_begun; /* groups->topics_version then. */
+    uint64_t regex_seen;  /* The same, of the newest result. */
 };
 
 /* ---- consumer_group.c */

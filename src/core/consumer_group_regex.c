@@ -56,6 +56,7 @@ const struct view *consumer_group_regex_due(struct groups *groups,
     bool due = fresh || old || group->regex_open || group->regex_seen != groups->topics_version;
     if (!due) return NULL;
     group->regex_ms = step->now_ms;
+    group->regex_begun = groups->topics_version;
     return expressions(group, step->arena, count);
 }
 
@@ -98,7 +99,7 @@ enum step_result consumer_group_resolved(struct groups *groups,
         .group = id,
         .member = VIEW_EMPTY,
         .resolved = true,
-        .topics_version = groups->topics_version,
+        .topics_version = group->regex_begun,
     };
     if (!other && hash == group->hash) return STEP_DONE;
     return consumer_record_group(step, id, group->epoch + 1, hash) ? STEP_DONE : STEP_E_MEMORY;

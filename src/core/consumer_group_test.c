@@ -347,6 +347,47 @@ static void regexes(void **state)
                  "5 {} | 5 m2 ~foo*|bar*; 16 foo* gone; 7 m1 foo 0 1; 7 m2; 6 e5; 8 m2 5<3 STABLE");
 }
 
+/* A topic and an expression come while the group's expressions are being matched: neither is
+ * forgotten when the result is there. */
+static void expressions_come_late(void **state)
+{
+    struct crig *rig = *state;
+    struct crig_beat join = {.owned = "", .rebalance = 12000, .regex = "foo*"};
+    struct view foo = VIEW("foo");
+    struct consumer_group_matched matched = {
+        .regex = VIEW("foo*"), .topics = &foo, .topic_count = 1, .version = 9};
+    struct step step;
+    uint32_t count;
+    crig_topic(rig, "foo", 2);
+    crig_beat(rig, "m1", join);
+    crig_begin(rig, &step, 1);
+    assert_non_null(consumer_group_regex_due(rig->groups, &step, VIEW("g"), true, &count));
+    crig_topic(rig, "fooo", 1);
+    join.regex = "bar*";
+    crig_beat(rig, "m2", join);
+    crig_begin(rig, &step, 1);
+    assert_null(consumer_group_regex_due(rig->groups, &step, VIEW("g"), true, &count));
+    assert_int_equal(consumer_group_resolved(rig->groups, &step, VIEW("g"), &matched, 1),
+                     STEP_DONE);
+    rig->trace[0] = '\0';
+    crig_commit(rig, &step);
+    assert_trace(rig->trace, " | 16 foo* = foo; 3 e2");
+    crig_until(rig, 10001);
+    crig_begin(rig, &step, 1);
+    assert_non_null(consumer_group_regex_due(rig->groups, &step, VIEW("g"), false, &count));
+    assert_int_equal(count, 2);
+    /* The same without a topic that came: the new expression alone makes it due. */
+    struct consumer_group_matched both[] = {
+        {.regex = VIEW("bar*"), .topics = &foo, .topic_count = 0, .version = 9},
+        matched,
+    };
+    assert_int_equal(consumer_group_resolved(rig->groups, &step, VIEW("g"), both, 2), STEP_DONE);
+    crig_commit(rig, &step);
+    crig_until(rig, 20002);
+    crig_begin(rig, &step, 1);
+    assert_null(consumer_group_regex_due(rig->groups, &step, VIEW("g"), false, &count));
+}
+
 /* T175 */
 static void trims(void **state)
 {
@@ -599,15 +640,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, crig_setup, crig_teardown)
-        CASE(alone),          CASE(refusals),
-        CASE(reconciliation), CASE(lost_answer),
-        CASE(session),        CASE(rebalance_timeout),
-        CASE(static_members), CASE(full),
-        CASE(rejoin),         CASE(assignment_interval),
-        CASE(assignor_wish),  CASE(regexes),
-        CASE(trims),          CASE(topics_change),
-        CASE(failed_append),  CASE(commits),
-        CASE(reload),         CASE(hashes),
+        CASE(alone),
+        CASE(refusals),
+        CASE(reconciliation),
+        CASE(lost_answer),
+        CASE(session),
+        CASE(rebalance_timeout),
+        CASE(static_members),
+        CASE(full),
+        CASE(rejoin),
+        CASE(assignment_interval),
+        CASE(assignor_wish),
+        CASE(regexes),
+        CASE(expressions_come_late),
+        CASE(trims),
+        CASE(topics_change),
+        CASE(failed_append),
+        CASE(commits),
+        CASE(reload),
+        CASE(hashes),
         CASE(torture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,6 +245,17 @@ static void settle_member(struct consumer_member *member, const struct consumer_
     group_timer_set(group, &member->rebalance, settle->rebalance_ms);
 }
 
+/* Has an expression come while the others were being matched? */
+static bool unmatched(const struct consumer_group *group)
+{
+    list_foreach (link, &group->member_list) {
+        const struct view regex = container_of(link, struct consumer_member, link)->said.regex;
+        if (!regex.null && regex.size > 0 && consumer_group_regex(group, regex) == NULL)
+            return true;
+    }
+    return false;
+}
+
 void consumer_group_settle(struct groups *groups)
 {
     struct consumer_settle settle = groups->settle;
@@ -260,7 +271,7 @@ void consumer_group_settle(struct groups *groups)
     struct consumer_member *member = consumer_group_member(consumer, settle.member);
     if (settle.refreshed) consumer->topics_seen = settle.topics_version;
     if (settle.resolved) consumer->regex_seen = settle.topics_version;
-    if (settle.resolved) consumer->regex_open = false;
+    if (settle.resolved) consumer->regex_open = unmatched(consumer);
     list_foreach (link, &consumer->member_list) {
         if (!settle.upgraded) break;
         consumer_group_contact(container_of(link, struct consumer_member, link), groups->now_ms);
