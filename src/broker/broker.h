@@ -184,6 +184,7 @@ void handle_delete_groups(struct shard *shard, struct request *request);
 void handle_list_config_resources(struct shard *shard, struct request *request);
 void handle_describe_client_quotas(struct shard *shard, struct request *request);
 void handle_describe_user_scram_credentials(struct shard *shard, struct request *request);
+void handle_delegation_token(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller_steps.c */
 void handle_envelope(struct shard *shard, struct request *request);
 

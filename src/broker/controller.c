@@ -613,6 +613,7 @@ static struct cluster *controller_cluster(struct node *node)
         .seed = io_random(node->io, IO_RANDOM_HASH),
         .static_config = node->options.setting,
         .static_context = node->options.setting_context,
+        .scram_keys = scram_keys,
     };
     return cluster_new(node->mem, &options);
 }

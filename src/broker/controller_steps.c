@@ -8,6 +8,7 @@
 #include "broker/quotas.h"
 #include "broker/shards.h"
 #include "core/quorum_answer.h"
+#include "gen/add_raft_voter_response.h"
 #include "gen/allocate_producer_ids_response.h"
 #include "gen/alter_partition_reassignments_response.h"
 #include "gen/alter_partition_response.h"
@@ -15,15 +16,20 @@
 #include "gen/broker_heartbeat_response.h"
 #include "gen/broker_registration_response.h"
 #include "gen/controller_registration_response.h"
+#include "gen/create_delegation_token_response.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
 #include "gen/describe_acls_response.h"
 #include "gen/describe_quorum_response.h"
 #include "gen/elect_leaders_response.h"
+#include "gen/expire_delegation_token_response.h"
 #include "gen/list_partition_reassignments_response.h"
+#include "gen/remove_raft_voter_response.h"
+#include "gen/renew_delegation_token_response.h"
 #include "gen/unregister_broker_response.h"
 #include "gen/unregister_controller_response.h"
 #include "gen/update_features_response.h"
+#include "gen/update_raft_voter_response.h"
 
 /* Each step with its own types behind one signature. */
 #define STEP(name, function, request, response)                                                    \
@@ -60,6 +66,10 @@ STEP(step_client_quotas,
      cluster_alter_client_quotas,
      alter_client_quotas_request,
      alter_client_quotas_response)
+STEP(step_scram,
+     cluster_alter_scram,
+     alter_user_scram_credentials_request,
+     alter_user_scram_credentials_response)
 STEP(step_register,
      cluster_register_broker,
      broker_registration_request,
@@ -118,6 +128,53 @@ static enum step_result step_describe_quorum(struct controller *c,
                                                                                  : STEP_E_MEMORY;
 }
 
+static enum step_result step_add_voter(struct controller *c,
+                                       struct step *step,
+                                       const void *in,
+                                       void *out)
+{
+    (void)step;
+    quorum_add_voter(c->quorum, in, out);
+    return STEP_DONE;
+}
+
+static enum step_result step_remove_voter(struct controller *c,
+                                          struct step *step,
+                                          const void *in,
+                                          void *out)
+{
+    (void)step;
+    quorum_remove_voter(c->quorum, in, out);
+    return STEP_DONE;
+}
+
+static enum step_result step_update_voter(struct controller *c,
+                                          struct step *step,
+                                          const void *in,
+                                          void *out)
+{
+    struct controller_moment moment;
+    (void)step;
+    quorum_update_voter(c->quorum, controller_event(c, &moment), in, out);
+    return STEP_DONE;
+}
+
+/* Tokens that a broker of another kind lets through: no delegation.token.secret.key is honoured. */
+#define STEP_NO_TOKENS(name, response)                                                             \
+    static enum step_result name(struct controller *c, struct step *step, const void *in,          \
+                                 void *out)                                                        \
+    {                                                                                              \
+        (void)c;                                                                                   \
+        (void)step;                                                                                \
+        (void)in;                                                                                  \
+        ((struct response *)out)->error_code = KAFKA_DELEGATION_TOKEN_AUTH_DISABLED;               \
+        return STEP_DONE;                                                                          \
+    }
+
+STEP_NO_TOKENS(step_create_token, create_delegation_token_response)
+STEP_NO_TOKENS(step_renew_token, renew_delegation_token_response)
+STEP_NO_TOKENS(step_expire_token, expire_delegation_token_response)
+
 #define ERROR_OF(response) ((int32_t)offsetof(struct response, error_code))
 
 static const struct controller_step_row rows[] = {
@@ -128,11 +185,15 @@ static const struct controller_step_row rows[] = {
     {31, 0,                   -1,                                               step_delete_acls          },
     {33, 0,                   -1,                                               step_alter_configs        },
     {37, 0,                   -1,                                               step_create_partitions    },
+    {38, 0,                   ERROR_OF(create_delegation_token_response),       step_create_token         },
+    {39, 0,                   ERROR_OF(renew_delegation_token_response),        step_renew_token          },
+    {40, 0,                   ERROR_OF(expire_delegation_token_response),       step_expire_token         },
     {43, AUTH_ALTER,          ERROR_OF(elect_leaders_response),                 step_elect                },
     {44, 0,                   -1,                                               step_incremental          },
     {45, AUTH_ALTER,          ERROR_OF(alter_partition_reassignments_response), step_reassign             },
     {46, AUTH_DESCRIBE,       ERROR_OF(list_partition_reassignments_response),  step_list_reassignments   },
     {49, 0,                   -1,                                               step_client_quotas        },
+    {51, 0,                   -1,                                               step_scram                },
     {55, AUTH_DESCRIBE,       ERROR_OF(describe_quorum_response),               step_describe_quorum      },
     {56, AUTH_CLUSTER_ACTION, ERROR_OF(alter_partition_response),               step_alter_partition      },
     {57, AUTH_ALTER,          ERROR_OF(update_features_response),               step_features             },
@@ -142,6 +203,9 @@ static const struct controller_step_row rows[] = {
     {67, AUTH_CLUSTER_ACTION, ERROR_OF(allocate_producer_ids_response),         step_producer_ids         },
     {70, AUTH_CLUSTER_ACTION, ERROR_OF(controller_registration_response),       step_register_controller  },
     {73, AUTH_CLUSTER_ACTION, ERROR_OF(assign_replicas_to_dirs_response),       step_directories          },
+    {80, AUTH_ALTER,          ERROR_OF(add_raft_voter_response),                step_add_voter            },
+    {81, AUTH_ALTER,          ERROR_OF(remove_raft_voter_response),             step_remove_voter         },
+    {82, AUTH_CLUSTER_ACTION, ERROR_OF(update_raft_voter_response),             step_update_voter         },
     {94, AUTH_ALTER,          ERROR_OF(unregister_controller_response),         step_unregister_controller},
 };
 

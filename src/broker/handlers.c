@@ -37,6 +37,10 @@ const struct net_handler broker_handlers[] = {
     {33, 0, 2,  0, BOTH,            handle_forwarded                      },
     {35, 0, 5,  1, WIRE_BROKER,     handle_describe_log_dirs              },
     {37, 0, 3,  0, BOTH,            handle_forwarded                      },
+    {38, 1, 3,  1, BOTH,            handle_delegation_token               },
+    {39, 1, 2,  1, BOTH,            handle_delegation_token               },
+    {40, 1, 2,  1, BOTH,            handle_delegation_token               },
+    {41, 1, 3,  1, WIRE_BROKER,     handle_delegation_token               },
     {42, 0, 3,  0, WIRE_BROKER,     handle_delete_groups                  },
     {43, 0, 2,  0, BOTH,            handle_forwarded                      },
     {44, 0, 1,  0, BOTH,            handle_forwarded                      },
@@ -46,6 +50,7 @@ const struct net_handler broker_handlers[] = {
     {48, 0, 1,  0, WIRE_BROKER,     handle_describe_client_quotas         },
     {49, 0, 1,  0, BOTH,            handle_forwarded                      },
     {50, 0, 0,  0, WIRE_BROKER,     handle_describe_user_scram_credentials},
+    {51, 0, 0,  0, BOTH,            handle_forwarded                      },
     {52, 0, 2,  0, WIRE_CONTROLLER, raft_handle_vote                      },
     {53, 0, 1,  0, WIRE_CONTROLLER, raft_handle_begin_epoch               },
     {54, 0, 1,  0, WIRE_CONTROLLER, raft_handle_end_epoch                 },
@@ -66,6 +71,9 @@ const struct net_handler broker_handlers[] = {
     {69, 0, 1,  0, WIRE_BROKER,     handle_consumer_group_describe        },
     {74, 0, 1,  0, WIRE_BROKER,     handle_list_config_resources          },
     {75, 0, 0,  0, WIRE_BROKER,     handle_describe_topic_partitions      },
+    {80, 0, 1,  0, BOTH,            handle_forwarded                      },
+    {81, 0, 0,  0, BOTH,            handle_forwarded                      },
+    {82, 0, 0,  0, WIRE_CONTROLLER, handle_forwarded                      },
     {94, 0, 0,  0, BOTH,            handle_forwarded                      },
 };
 const uint32_t broker_handler_count = ARRAY_SIZE(broker_handlers);

@@ -41,6 +41,15 @@ const struct image_range *cluster_features(uint32_t *count);
 #define CLUSTER_METADATA_VERSION     33
 #define CLUSTER_METADATA_VERSION_MIN 7
 
+/* SCRAM mechanisms, and what proves a password of theirs. */
+enum cluster_scram { CLUSTER_SCRAM_SHA_256 = 1, CLUSTER_SCRAM_SHA_512 = 2 };
+
+struct cluster_scram_keys {
+    uint8_t stored[64];
+    uint8_t server[64];
+    uint32_t size_bytes; /* Of each: 32 or 64. */
+};
+
 struct cluster_options {
     int32_t node_id;
     struct view cluster_id;
@@ -58,6 +67,9 @@ struct cluster_options {
     config_lookup
         *static_config; /* server.properties of this node: values by Kafka's broker name. */
     void *static_context;
+    /* Both keys of a salted password: RFC 5802. False: no memory. Needed by cluster_alter_scram().
+     */
+    bool (*scram_keys)(int8_t mechanism, struct view salted, struct cluster_scram_keys *out);
 };
 
 /* NULL: no memory. What the options point to is copied, the lookup is kept. Inactive. */
@@ -293,6 +305,15 @@ MUST_USE enum step_result cluster_alter_client_quotas(struct cluster *cluster,
                                                       struct step *step,
                                                       const struct alter_client_quotas_request *in,
                                                       struct alter_client_quotas_response *out);
+
+struct alter_user_scram_credentials_request;
+struct alter_user_scram_credentials_response;
+
+/* AlterUserScramCredentials 0. Asks for ALTER on the cluster. One batch. */
+MUST_USE enum step_result cluster_alter_scram(struct cluster *cluster,
+                                              struct step *step,
+                                              const struct alter_user_scram_credentials_request *in,
+                                              struct alter_user_scram_credentials_response *out);
 
 struct create_acls_request;
 struct create_acls_response;

@@ -77,7 +77,7 @@ static struct view update_support_fault(const struct update *update,
                                         int16_t level)
 {
     const struct feature *feature = feature_find(name);
-    if (feature == NULL ? level != 0 : level < feature->min || level > feature->max)
+    if (feature == NULL || level < feature->min || level > feature->max)
         return JOIN(update->step->arena, VIEW("this controller cannot run that level of "), name);
     struct view fault = update_nodes_fault(update, IMAGE_BROKER, name, level);
     if (!fault.null ||
@@ -189,7 +189,7 @@ static bool update_answer(const struct update *update, struct update_features_re
     out->results.count = count;
     for (int32_t i = 0; i < count; i++) {
         out->results.items[i].feature = update->in->feature_updates.items[i].feature;
-        out->results.items[i].error_message = VIEW_NULL;
+        out->results.items[i].error_message = VIEW_EMPTY; /* As Kafka, not null. */
     }
     return true;
 }
@@ -298,11 +298,14 @@ enum step_result cluster_unregister_controller(struct cluster *cluster,
         out->error_message = VIEW("this needs metadata.version 4.4-IV2");
     } else if (image_controller(cluster->image, in->controller_id) == NULL) {
         out->error_code = KAFKA_CONTROLLER_ID_NOT_REGISTERED;
+        out->error_message =
+            JOIN(step->arena, VIEW("controller "), join_number(step->arena, in->controller_id),
+                 VIEW(" is not registered"));
     } else {
         struct unregister_controller_record *record =
             step_add(step, &wire_unregister_controller_record, 0);
         if (record == NULL) return STEP_E_MEMORY;
         record->controller_id = in->controller_id;
     }
-    return STEP_DONE;
+    return cluster_done(step);
 }

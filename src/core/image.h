@@ -333,6 +333,12 @@ MUST_USE bool image_quota(const struct image *image,
                           const struct client_quota_record *like,
                           const struct image_raw **out);
 
+/* Has the user a SCRAM credential of this mechanism? False: no memory. */
+MUST_USE bool image_scram(const struct image *image,
+                          int8_t mechanism,
+                          struct view user,
+                          bool *there);
+
 /* The first producer id that no block holds yet. */
 int64_t image_producer_id_next(const struct image *image);
 

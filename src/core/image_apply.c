@@ -377,6 +377,16 @@ static enum image_result image_apply_scram(struct image *image,
     return result;
 }
 
+bool image_scram(const struct image *image, int8_t mechanism, struct view user, bool *there)
+{
+    uint32_t size = 1 + user.size;
+    uint8_t *key = mem_get(image->mem, size);
+    if (key == NULL) return false;
+    *there = map_find(&image->maps[IMAGE_SCRAM], image_configs_key(key, mechanism, user)) != NULL;
+    mem_put(image->mem, key, size);
+    return true;
+}
+
 static struct view image_uuid_key(const struct uuid *id)
 {
     return view_of(id->bytes, sizeof(id->bytes));

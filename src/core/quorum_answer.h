@@ -1,5 +1,6 @@
 /* quorum_answer.h - what a node of the quorum answers to others: Fetch of the metadata log and of
- * its snapshots, Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum.
+ * its snapshots, Vote, BeginQuorumEpoch, EndQuorumEpoch, DescribeQuorum; AddRaftVoter,
+ * RemoveRaftVoter, UpdateRaftVoter.
  *
  * Each call fills the response, which the caller has set to defaults, in the event's arena. Every
  * partition answer names the leader and the answer its endpoint on the listener that was asked:
@@ -25,6 +26,12 @@ struct end_quorum_epoch_request;
 struct end_quorum_epoch_response;
 struct describe_quorum_request;
 struct describe_quorum_response;
+struct add_raft_voter_request;
+struct add_raft_voter_response;
+struct remove_raft_voter_request;
+struct remove_raft_voter_response;
+struct update_raft_voter_request;
+struct update_raft_voter_response;
 
 enum quorum_answer {
     QUORUM_ANSWERED, /* The response is complete. */
@@ -82,3 +89,17 @@ MUST_USE enum quorum_answer quorum_describe(struct quorum *quorum,
                                             const struct quorum_event *event,
                                             const struct describe_quorum_request *in,
                                             struct describe_quorum_response *out);
+
+/* AddRaftVoter 0-1: what is wrong with it; a voter that could be added gets REQUEST_TIMED_OUT, as
+ * one that cannot be reached. RemoveRaftVoter 0: the last voter is VOTER_NOT_FOUND. UpdateRaftVoter
+ * 0: this node's own entry is INVALID_REQUEST, since it follows its settings. */
+void quorum_add_voter(struct quorum *quorum,
+                      const struct add_raft_voter_request *in,
+                      struct add_raft_voter_response *out);
+void quorum_remove_voter(struct quorum *quorum,
+                         const struct remove_raft_voter_request *in,
+                         struct remove_raft_voter_response *out);
+void quorum_update_voter(struct quorum *quorum,
+                         const struct quorum_event *event,
+                         const struct update_raft_voter_request *in,
+                         struct update_raft_voter_response *out);

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "core/quorum_answer.h"
+#include "gen/add_raft_voter_request.h"
+#include "gen/add_raft_voter_response.h"
 #include "gen/begin_quorum_epoch_request.h"
 #include "gen/begin_quorum_epoch_response.h"
 #include "gen/describe_quorum_request.h"
@@ -16,6 +18,10 @@
 #include "gen/fetch_response.h"
 #include "gen/fetch_snapshot_request.h"
 #include "gen/fetch_snapshot_response.h"
+#include "gen/remove_raft_voter_request.h"
+#include "gen/remove_raft_voter_response.h"
+#include "gen/update_raft_voter_request.h"
+#include "gen/update_raft_voter_response.h"
 #include "gen/vote_request.h"
 #include "gen/vote_response.h"
 #include "sys/memory.h"
@@ -459,13 +465,88 @@ static void test_describe(void **state)
     rig_close(&rig);
 }
 
+/* ---- changing voters ------------------------------------------------------------------------- */
+
+static int16_t add_voter(struct rig *rig, int32_t id, const char *listener, const char *cluster)
+{
+    struct add_raft_voter_request_listener at = {.name = view_of_string(listener)};
+    struct add_raft_voter_request in;
+    struct add_raft_voter_response out;
+    wire_defaults(&wire_add_raft_voter_request, &in);
+    wire_defaults(&wire_add_raft_voter_response, &out);
+    in.cluster_id = cluster == NULL ? CLUSTER : view_of_string(cluster);
+    in.voter_id = id;
+    in.voter_directory_id = (struct uuid){{9}};
+    in.listeners.items = &at;
+    in.listeners.count = 1;
+    quorum_add_voter(rig->quorum, &in, &out);
+    assert_int_equal(out.error_message.null, out.error_code == KAFKA_NONE);
+    return out.error_code;
+}
+
+static int16_t remove_voter(struct rig *rig, int32_t id, uint8_t directory)
+{
+    struct remove_raft_voter_request in;
+    struct remove_raft_voter_response out;
+    wire_defaults(&wire_remove_raft_voter_request, &in);
+    wire_defaults(&wire_remove_raft_voter_response, &out);
+    in.cluster_id = VIEW_NULL;
+    in.voter_id = id;
+    in.voter_directory_id = (struct uuid){{directory}};
+    quorum_remove_voter(rig->quorum, &in, &out);
+    assert_false(out.error_message.null);
+    return out.error_code;
+}
+
+static int16_t update_voter(struct rig *rig, int32_t id, int32_t epoch, int16_t max)
+{
+    struct update_raft_voter_request_listener at = {.name = VIEW("CONTROLLER")};
+    struct update_raft_voter_request in;
+    struct update_raft_voter_response out;
+    wire_defaults(&wire_update_raft_voter_request, &in);
+    wire_defaults(&wire_update_raft_voter_response, &out);
+    in.cluster_id = CLUSTER;
+    in.current_leader_epoch = epoch;
+    in.voter_id = id;
+    in.voter_directory_id = (struct uuid){{7}};
+    in.listeners.items = &at;
+    in.listeners.count = 1;
+    in.k_raft_version_feature.max_supported_version = max;
+    quorum_update_voter(rig->quorum, &rig->event, &in, &out);
+    assert_int_equal(out.current_leader.leader_id, 1);
+    assert_int_equal(out.current_leader.port, 9093);
+    return out.error_code;
+}
+
+static void test_voters(void **unused)
+{
+    (void)unused;
+    struct rig self, *rig = &self;
+    rig_open(rig);
+    assert_int_equal(add_voter(rig, 2, "CONTROLLER", "other"), KAFKA_INCONSISTENT_CLUSTER_ID);
+    assert_int_equal(add_voter(rig, -1, "CONTROLLER", NULL), KAFKA_INVALID_REQUEST);
+    assert_int_equal(add_voter(rig, 2, "OTHER", NULL), KAFKA_INVALID_REQUEST);
+    assert_int_equal(add_voter(rig, 1, "CONTROLLER", NULL), KAFKA_DUPLICATE_VOTER);
+    assert_int_equal(add_voter(rig, 2, "CONTROLLER", NULL), KAFKA_REQUEST_TIMED_OUT);
+    assert_int_equal(remove_voter(rig, -1, 7), KAFKA_INVALID_REQUEST);
+    assert_int_equal(remove_voter(rig, 1, 8), KAFKA_VOTER_NOT_FOUND);
+    assert_int_equal(remove_voter(rig, 1, 7), KAFKA_VOTER_NOT_FOUND); /* The last one stays. */
+    assert_int_equal(update_voter(rig, 1, 4, 1), KAFKA_FENCED_LEADER_EPOCH);
+    assert_int_equal(update_voter(rig, 1, 6, 1), KAFKA_UNKNOWN_LEADER_EPOCH);
+    assert_int_equal(update_voter(rig, 2, 5, 1), KAFKA_VOTER_NOT_FOUND);
+    assert_int_equal(update_voter(rig, 1, 5, 0), KAFKA_INVALID_REQUEST);
+    assert_int_equal(update_voter(rig, 1, 5, -1), KAFKA_INVALID_REQUEST);
+    assert_int_equal(update_voter(rig, 1, 5, 1), KAFKA_INVALID_REQUEST); /* It is this node's. */
+    rig_close(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fetch),    cmocka_unit_test(test_fetch_refused),
         cmocka_unit_test(test_vote),     cmocka_unit_test(test_fetch_diverging),
         cmocka_unit_test(test_begin),    cmocka_unit_test(test_snapshot),
-        cmocka_unit_test(test_describe),
+        cmocka_unit_test(test_describe), cmocka_unit_test(test_voters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
