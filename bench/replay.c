@@ -4,6 +4,7 @@
  *   replay first HOST:PORT                 wait for the server, make a topic, produce one record
  *   replay produce HOST:PORT [options]     one batch, again and again
  *   replay fetch HOST:PORT [options]       read the topic from its start, around and around
+ *   replay park HOST:PORT [options]        wait for records of an empty topic, again and again
  *   replay verify HOST:PORT [options]      read all back: every batch's CRC, offsets without a gap
  *
  * The frames are made once, before the load (drive.h). `--follow` (produce, one partition) adds a
@@ -55,6 +56,13 @@ static bool produce_answer(struct drive_link *link, struct view head, uint32_t s
 static bool error_is_none(struct view head)
 {
     return head.size >= 4 + 1 + 4 + 2 && load_be16(head.data + 4 + 1 + 4) == 0;
+}
+
+static bool park_answer(struct drive_link *link, struct view head, uint32_t size)
+{
+    (void)link;
+    (void)size;
+    return error_is_none(head);
 }
 
 /* Whole batches were read, all of one size: the next fetch goes on behind them. */
@@ -109,7 +117,7 @@ static void frame_of(struct replay *replay, uint32_t number, bool follower)
                                       .partition = (int32_t)(number % replay->partitions),
                                       .bytes_max = (int32_t)replay->bytes_max,
                                       .wait_ms = 500};
-    if (follower || strcmp(replay->mode, "fetch") == 0)
+    if (follower || strcmp(replay->mode, "produce") != 0)
         fetch_frame(&replay->frames, &fetch);
     else
         produce_frame(&replay->frames, &produce);
@@ -183,6 +191,8 @@ static int load(struct replay *replay)
         options.requests = replay->requests;
         options.answer = produce_or_follow;
         options.patch = patch_follower;
+    } else if (strcmp(replay->mode, "park") == 0) {
+        options.answer = park_answer;
     } else {
         options.answer = fetch_answer;
         options.patch = patch_offset;
@@ -352,7 +362,7 @@ int main(int argc, char **argv)
         option(&replay, which);
     if (optind + 2 != argc ||
         sscanf(argv[optind + 1], "%63[^:]:%hu", replay.host, &replay.port) != 2)
-        client_die("usage: replay create|produce|fetch|verify HOST:PORT [options]");
+        client_die("usage: replay create|produce|fetch|park|verify HOST:PORT [options]");
     replay.mode = argv[optind];
     if (replay.partitions == 0 || replay.records == 0 || replay.connections == 0)
         client_die("a count that cannot be");

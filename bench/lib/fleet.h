@@ -11,7 +11,7 @@
 #include "bench/lib/client.h"
 
 #define FLEET_NAME_BYTES 48u
-#define FLEET_BEAT_MS    100 /* While a group is not settled. */
+#define FLEET_BEAT_MS    250 /* While a group is not settled. */
 #define FLEET_NOT_JOINED (-1)
 
 enum fleet_protocol { FLEET_CLASSIC, FLEET_CONSUMER };

@@ -3,7 +3,10 @@
 What was acknowledged is read back, record by record: a figure without that is void. Where there is a floor, the same load runs
 against it in the same round.
 """
+import contextlib
 import json
+import socket
+import struct
 import subprocess
 import time
 from dataclasses import dataclass
@@ -25,12 +28,14 @@ class Scale:
     kafka_members: int
     rebalanced: int  # Members of one group.
     partitions: int
+    restarted: int    # Partitions that a server starts again with.
+    connections: int  # That do nothing.
     preload: int  # Batches of 16 KiB.
     kcat: int     # Records by librdkafka.
 
 
-QUICK = Scale(seconds=1.5, warmup=0.5, idle=3, members=(10_000,), kafka_members=10_000, rebalanced=1000, partitions=500, preload=3000, kcat=200_000)
-FULL = Scale(seconds=30, warmup=30, idle=60, members=(10_000, 100_000, 1_000_000), kafka_members=100_000, rebalanced=1000, partitions=10_000, preload=60_000, kcat=5_000_000)
+QUICK = Scale(seconds=1.5, warmup=0.5, idle=3, members=(2_000,), kafka_members=2_000, rebalanced=1000, partitions=500, restarted=2000, connections=2000, preload=3000, kcat=200_000)
+FULL = Scale(seconds=30, warmup=30, idle=60, members=(10_000, 100_000, 1_000_000), kafka_members=100_000, rebalanced=1000, partitions=10_000, restarted=10_000, connections=10_000, preload=60_000, kcat=5_000_000)
 
 
 class Void(Exception):
@@ -89,18 +94,56 @@ def cpu_s(server):
     return time.clock_gettime(~server.pid << 3 | 2)  # The process's own clock.
 
 
-def start(server, scale):
-    """From exec until a record is acknowledged; a server that drops the connection while it starts is asked again."""
+def until_first(server):
+    """Seconds from exec until a record is acknowledged; a server that drops the connection while it starts is asked again."""
     while time.monotonic() - server.begun < 120:
         try:
             replay("first", server, topic="first")
             break
         except Void:
             continue
-    seconds = time.monotonic() - server.begun
+    return time.monotonic() - server.begun
+
+
+def start(server, scale):
+    seconds = until_first(server)
     if replay("verify", server, topic="first")["records"] < 1:
         raise Void("the first record is not there")
     yield "exec to first acknowledged record", seconds * 1e3, "ms"
+
+
+def restart(server, scale):
+    replay("create", server, topic="restart", partitions=scale.restarted)
+    server.again()
+    yield f"exec to first acknowledged record, {scale.restarted:,} partitions", until_first(server) * 1e3, "ms"
+
+
+def connections(server, scale):
+    """Each asks for ApiVersions once and then does nothing."""
+    ask = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+    before = resident_kib(server)
+    with contextlib.ExitStack() as opened:
+        for _ in range(scale.connections):
+            client = opened.enter_context(socket.create_connection(server.address.split(":")))
+            client.sendall(ask)
+            if not client.recv(1 << 16):
+                raise Void("a connection was closed")
+        yield "resident per idle connection", (resident_kib(server) - before) * 1024 / scale.connections, "bytes"
+
+
+def parked(server, scale):
+    """A thousand consumers of a topic to which nothing comes; each asks anew when its 500 ms are over."""
+    replay("create", server, topic="parked")
+    said = load("park", server, scale, topic="parked", connections=1000)
+    yield "1,000 consumers that wait", said["server_cpu_s"] * 60e3 / said["seconds"], "CPU ms per minute"
+
+
+def durable(server, scale):
+    """Every answer is on disk: one producer that waits for each, and 64 whose batches may share a sync."""
+    for count in (1, 64):
+        said = produce(server, scale, f"durable{count}", connections=count)
+        yield f"durable 1 x 100 B, {count} connections, between two answers", said["seconds"] * 1e6 / said["requests"], "us"
+        yield f"durable 1 x 100 B, {count} connections", each_us(said), "CPU us each"
 
 
 def idle(server, scale):
@@ -131,7 +174,7 @@ def heartbeat(server, scale):
         yield from beats(server, scale, members, "Heartbeat")
         yield from beats(server, scale, members, "ConsumerGroupHeartbeat", consumer=True)
     if not server.floor:
-        said = said_by(GROUPS, "expiry", server, members=64)
+        said = said_by(GROUPS, "expiry", server, members=128)
         if said["early_ms"] > 1:  # Clocks are read in whole milliseconds.
             raise Void(f"a session ended {said['early_ms']} ms early")
         yield "silent member noticed behind its session's end, p50", said["late_p50_ms"], "ms"
@@ -219,13 +262,21 @@ class FetchFloor(Floor):
 
 
 # What is left alone comes first: a server that has been loaded is not idle again.
-LOADS = {"start": start, "idle": idle, "partitions": partitions, "heartbeat": heartbeat, "rebalance": rebalance, "small": small, "latency": latency,
-         "produce": batches, "librdkafka": librdkafka, "fetch": fetch}
+LOADS = {"start": start, "idle": idle, "connections": connections, "partitions": partitions, "parked": parked, "heartbeat": heartbeat, "rebalance": rebalance, "small": small, "latency": latency,
+         "produce": batches, "librdkafka": librdkafka, "fetch": fetch, "durable": durable, "restart": restart}
+FOR_DURABLE = {"durable"}  # Only for servers that promise it.
+
+
+def taken_by(server, names):
+    """The loads of `names` that this server takes: it must be up first."""
+    durable_only = server.name == "kafka flush"
+    taken = [name for name in names if (server.durable if name in FOR_DURABLE else not durable_only)]
+    return list(dict.fromkeys(["start", *taken])) if taken else []
 
 
 def floors(name, place):
     """The floors of a workload; the last word is whom they are the limit of: "" for all, else servers whose name has it."""
     path = Path(place, "floor.dat")
-    return {"heartbeat": [(Floor("echo"), "")], "small": [(Floor("produce", path), ""), (Floor("commit", path), "sync")],
+    return {"durable": [(Floor("commit", path), "")], "heartbeat": [(Floor("echo"), "")], "small": [(Floor("produce", path), ""), (Floor("commit", path), "sync")],
             "latency": [(Floor("relay"), "")], "produce": [(Floor("produce", path), "")],
             "fetch": [(FetchFloor(path, 1 << 20), ""), (FetchFloor(path, 1 << 16), "")]}.get(name, [])

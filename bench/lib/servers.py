@@ -20,6 +20,12 @@ class Server:
     """`with Server() as s`: launched, not waited for; s.address, s.pid, s.begun."""
     floor = False
     kafka = False
+    durable = False  # What is acknowledged is on disk.
+
+    def launch(self, process):
+        self.begun = time.monotonic()
+        process.launch()
+        self.pid = process.process.pid
 
     def __exit__(self, *unused):
         self.close()
@@ -28,19 +34,25 @@ class Server:
 class Dohle(Server):
     name = "dohle sync"
     durability = "sync"
+    durable = True
 
     def __enter__(self):
         self.node = Node({**COMMON, "dohle.ack.durability": self.durability})
         self.address, self.close = self.node.address, self.node.__exit__
-        self.begun = time.monotonic()
-        self.node.launch()
-        self.pid = self.node.process.pid
+        self.launch(self.node)
         return self
+
+    def again(self):
+        """Stopped in order and launched on the same directory."""
+        self.node.stop(120)
+        self.node.process.stdout.close()
+        self.launch(self.node)
 
 
 class DohleReplicated(Dohle):
     name = "dohle replicated"
     durability = "replicated"
+    durable = False
 
 
 class Kafka(Server):
@@ -53,10 +65,12 @@ class Kafka(Server):
         self.server = kafka.Kafka(settings={**COMMON, **self.settings}, options=self.options)
         self.address, self.close = self.server.address, self.server.close
         self.server.format()
-        self.begun = time.monotonic()
-        self.server.launch()
-        self.pid = self.server.process.pid
+        self.launch(self.server)
         return self
+
+    def again(self):
+        self.server.stop(120)
+        self.launch(self.server)
 
 
 class KafkaTuned(Kafka):
@@ -66,8 +80,9 @@ class KafkaTuned(Kafka):
 
 
 class KafkaFlush(Kafka):
-    """What `dohle sync` promises: on disk before the answer."""
+    """What `dohle sync` promises: on disk before the answer. It takes only the loads that are about that."""
     name = "kafka flush"
+    durable = True
     settings = {"log.flush.interval.messages": "1"}
 
 

@@ -38,11 +38,13 @@ bool metadata_place(struct request *request,
     if (broker->id != node->options.node_id || own == NULL || own->advertised_host[0] != '\0')
         return true;
     if (request->connection == NULL) return true;
-    const struct io_address *local = connection_local(request->connection);
-    if (local->port == 0)
+    struct io_address local;
+    connection_local(request->connection, &local);
+    if (local.port == 0)
         return true; /* A Unix socket: what is registered is better than nothing. */
-    out->host = view_of_string(local->host);
-    out->port = local->port;
+    struct view host = arena_copy(&request->arena, view_of_string(local.host));
+    if (host.null) return true;
+    *out = (struct metadata_place){host, local.port};
     return true;
 }
 

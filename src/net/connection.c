@@ -408,7 +408,6 @@ void connection_turn_away(struct connection *connection, int64_t until_ms)
 static void connection_begin(struct connection *connection)
 {
     struct shard *shard = connection->shard;
-    io_stream_local(shard->io, connection->stream, &connection->local);
     list_append(&shard->state->connections, &connection->link);
     shard->state->connection_count++;
     connection->read_ms = connection->active_ms = io_now_ms(shard->io);
@@ -560,9 +559,10 @@ void connection_bury(struct connection *connection)
 
 /* ---- what others ask ------------------------------------------------------------------------- */
 
-const struct io_address *connection_local(const struct connection *connection)
+void connection_local(struct connection *connection, struct io_address *out)
 {
-    return &connection->local;
+    *out = (struct io_address){0};
+    if (!connection->closed) io_stream_local(connection->shard->io, connection->stream, out);
 }
 
 const struct io_address *connection_peer(const struct connection *connection)

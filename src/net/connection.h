@@ -39,8 +39,9 @@ enum connection_hold {
     CONNECTION_SHARD_HELD = 16,
 };
 
-/* The address by which the client reached us. */
-const struct io_address *connection_local(const struct connection *connection);
+/* The address by which the client reached us. It is asked for and not kept: a connection that does
+ * nothing should cost little, and few requests want to know. */
+void connection_local(struct connection *connection, struct io_address *out);
 const struct io_address *connection_peer(const struct connection *connection);
 
 /* The listener it came through. */

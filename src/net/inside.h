@@ -68,7 +68,6 @@ struct connection {
     struct shard_timer unmute;
     struct shard_timer idle;
     struct io_address peer;
-    struct io_address local;
     struct connection_software *software; /* NULL until it told. */
 };
 
