@@ -67,6 +67,18 @@
 /* A user's name or a client id: Kafka's longest string. */
 #define QUOTA_NAME_MAX 32767u
 
+/* Clients whose metrics are remembered (Kafka's own number), the values of all of them and of one,
+ * and the bytes of one value's labels: at worst 20 MB, usually a tenth of it. A consumer of a few
+ * topics sends about 200 values. */
+#define TELEMETRY_INSTANCES_MAX       16384u
+#define TELEMETRY_SERIES_MAX          20000u
+#define TELEMETRY_INSTANCE_SERIES_MAX 2000u
+#define TELEMETRY_LABELS_MAX          1024u
+#define TELEMETRY_NAME_MAX            128u
+
+/* Data points of one report of metrics: far above what a client has. */
+#define OTLP_POINTS_MAX 10000u
+
 /* Events that a group remembers to explain its members, the bytes of a member's id in each, and
  * what all groups of one partition of __consumer_offsets may remember together: a thousand groups
  * in full, or 8,000 of one member each. */

@@ -17,6 +17,7 @@
 #include "net/shard.h"
 
 struct admission;
+struct client_metrics;
 struct controller;
 struct coordinator;
 struct lifecycle;
@@ -55,6 +56,7 @@ struct node {
     uint32_t consumer_groups_seen; /* broker_consumer_groups looked at config_changes then. */
     bool consumer_groups_allowed;  /* And found this. */
     struct quota *quota;
+    struct client_metrics *client_metrics;
     struct admission *admission; /* Of the first shard. */
     struct arena host_limits;    /* What dynamic.c gave to net/. */
     char cluster_id[LOG_CLUSTER_ID_MAX];
@@ -182,6 +184,8 @@ void handle_describe_groups(struct shard *shard, struct request *request);
 void handle_list_groups(struct shard *shard, struct request *request);
 void handle_delete_groups(struct shard *shard, struct request *request);
 void handle_list_config_resources(struct shard *shard, struct request *request);
+void handle_get_telemetry_subscriptions(struct shard *shard, struct request *request);
+void handle_push_telemetry(struct shard *shard, struct request *request);
 void handle_describe_client_quotas(struct shard *shard, struct request *request);
 void handle_describe_user_scram_credentials(struct shard *shard, struct request *request);
 void handle_delegation_token(struct shard *shard, struct request *request);

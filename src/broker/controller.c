@@ -293,7 +293,7 @@ static void call_decide(struct controller *c, struct controller_call *call)
         step.caller.allows_context = call;
         step.caller.charge = call->client != NULL ? quotas_mutate : NULL;
         step.caller.charge_context = call;
-        step.caller.judge = dynamic_judges(call) ? dynamic_judge : NULL;
+        step.caller.judge = call->client != NULL ? dynamic_judge : NULL;
         step.caller.judge_context = call;
         result = controller_step(c, &step, call);
         if (result == STEP_E_MEMORY) {

@@ -6,6 +6,7 @@
 
 #include "broker/admission.h"
 #include "broker/broker.h"
+#include "broker/client_metrics.h"
 #include "broker/controller.h"
 #include "core/config.h"
 
@@ -13,9 +14,10 @@
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-bool dynamic_judges(const struct controller_call *call)
+/* Was it this node's broker part that the client asked? Else another broker has judged already. */
+static bool asks_us(const struct controller_call *call)
 {
-    return call->client != NULL && call->client->listener->kind == WIRE_BROKER;
+    return call->client->listener->kind == WIRE_BROKER;
 }
 
 static bool begins(struct view name, const char *with)
@@ -102,6 +104,8 @@ struct view dynamic_judge(void *context, struct view resource, struct view name,
     struct controller_call *call = context;
     const struct node *node = node_of(call->client->shard);
     char id[12];
+    if (view_is(name, "match")) return client_metrics_pattern_fault(call->arena, value);
+    if (!asks_us(call)) return VIEW_NULL;
     if (name.null) {
         (void)snprintf(id, sizeof(id), "%d", node->options.node_id);
         if (view_is(resource, id)) return VIEW_NULL;

@@ -10,11 +10,8 @@
 struct controller_call;
 struct node;
 
-/* Was it this node's broker part that the client asked? It judges then, as in Kafka, before the
- * controller does. */
-bool dynamic_judges(const struct controller_call *call);
-
-/* step_caller.judge; the context is the call. */
+/* step_caller.judge of a call that has a client, which is the context. If it came to this broker,
+ * it judges as Kafka's does, before the controller; patterns of subscriptions it judges for all. */
 struct view dynamic_judge(void *call, struct view resource, struct view name, struct view value);
 
 /* Settings of the broker have changed, or the node has opened: do what they say now. */

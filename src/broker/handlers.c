@@ -69,6 +69,8 @@ const struct net_handler broker_handlers[] = {
     {73, 0, 0,  0, WIRE_CONTROLLER, handle_forwarded                      },
     {68, 0, 1,  0, WIRE_BROKER,     handle_consumer_group_heartbeat       },
     {69, 0, 1,  0, WIRE_BROKER,     handle_consumer_group_describe        },
+    {71, 0, 0,  0, WIRE_BROKER,     handle_get_telemetry_subscriptions    },
+    {72, 0, 0,  0, WIRE_BROKER,     handle_push_telemetry                 },
     {74, 0, 1,  0, WIRE_BROKER,     handle_list_config_resources          },
     {75, 0, 0,  0, WIRE_BROKER,     handle_describe_topic_partitions      },
     {80, 0, 1,  0, BOTH,            handle_forwarded                      },

@@ -9,6 +9,7 @@
 
 #include "broker/admission.h"
 #include "broker/broker.h"
+#include "broker/client_metrics.h"
 #include "broker/controller.h"
 #include "broker/coordinator.h"
 #include "broker/dynamic.h"
@@ -175,6 +176,7 @@ static void node_image_changed(struct image_watch *watch, const struct image_cha
     if (node->coordinator != NULL) coordinator_follow(node, change);
     if (change->kind != IMAGE_CONFIGS) return;
     node->config_changes++;
+    client_metrics_follow(node, change);
     const struct image_configs *configs =
         (const struct image_configs *)(change->now != NULL ? change->now : change->before);
     if (configs->type == IMAGE_RESOURCE_TOPIC)
@@ -422,6 +424,7 @@ static void node_free(struct node *node)
     fetch_sessions_free(&node->sessions);
     quotas_close(node);
     admission_close(node);
+    client_metrics_close(node);
     dynamic_close(node);
     image_free(node->image);
     mem_put(node->mem, node, sizeof(*node));
@@ -454,9 +457,10 @@ static struct node *node_new(const struct node_options *options, struct node *fi
     replicas_init(node);
     node->image = image_new(node->mem, io_random(io, IO_RANDOM_HASH));
     arena_init(&node->host_limits, node->mem, 0);
-    if (node->image == NULL || quotas_open(node) != 0 ||
+    if (node->image == NULL || quotas_open(node) != 0 || client_metrics_open(node) != 0 ||
         (index == 0 && admission_open(node) != 0)) {
         admission_close(node);
+        client_metrics_close(node);
         quotas_close(node);
         image_free(node->image);
         return mem_put(node->mem, node, sizeof(*node));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "net/shard.h"
+#include "text/out.h"
 
 struct node;
 
@@ -13,6 +14,9 @@ struct stats {
 
 /* The node's first shard: where stats_fill is to be run (shard_post). */
 struct shard *stats_shard(const struct node *node);
+
+/* What clients pushed of themselves, as lines of Prometheus text. On the shard's thread. */
+void stats_client_metrics(struct shard *shard, struct out *out);
 
 /* On the shard's thread. */
 void stats_fill(struct shard *shard, struct stats *out);

@@ -77,6 +77,7 @@ struct metrics_question {
     struct mem mem;
     struct metrics metrics;
     struct stats stats;
+    struct out clients; /* What they pushed. */
 };
 
 static void fill_metrics(struct shard *shard, void *argument)
@@ -84,12 +85,14 @@ static void fill_metrics(struct shard *shard, void *argument)
     struct metrics_question *question = argument;
     if (shard->index == 0) stats_fill(shard, &question->stats);
     metrics_gather(&question->metrics, &shard->metrics);
+    stats_client_metrics(shard, &question->clients);
 }
 
 static void drop_metrics(void *argument)
 {
     struct metrics_question *question = argument;
     metrics_free(&question->metrics);
+    out_free(&question->clients);
     free(question);
 }
 
@@ -152,6 +155,7 @@ static void metrics_page(struct console *console, struct console_reply *reply)
     }
     memory_init(&question->mem, 0);
     metrics_init(&question->metrics, &question->mem, 1);
+    out_init(&question->clients, &question->mem);
     enum ask_result result = ask_shard(console, 0, fill_metrics, question, drop_metrics);
     enum ask_result next = result; /* Of the other shards, one after the other, to the last. */
     for (uint32_t i = 1; next == ASK_DONE; i++)
@@ -169,6 +173,7 @@ static void metrics_page(struct console *console, struct console_reply *reply)
     put_values(&reply->body, &question->metrics);
     put_requests(&reply->body, &question->metrics);
     put_process(&reply->body);
+    out_view(&reply->body, out_so_far(&question->clients));
     drop_metrics(question);
 }
 

@@ -407,7 +407,16 @@ static bool alter_check_match(struct alter *alter, struct view value)
         bool known = false;
         for (size_t i = 0; i < ARRAY_SIZE(attributes); i++)
             known = known || view_is(view_of(item.data, at), attributes[i]);
-        if (signs == 1 && known) continue;
+        if (signs == 1 && known) {
+            struct view pattern = view_of(item.data + at + 1, item.size - at - 1);
+            const struct step_caller *caller = &alter->step->caller;
+            if (caller->judge == NULL) continue;
+            struct view why =
+                caller->judge(caller->judge_context, alter->name, VIEW("match"), pattern);
+            if (why.null) continue;
+            return alter_fail(alter, KAFKA_INVALID_CONFIG,
+                              JOIN(alter->step->arena, item, VIEW(": "), why));
+        }
         return alter_fail(alter, KAFKA_INVALID_CONFIG,
                           JOIN(alter->step->arena, VIEW("\""), item,
                                VIEW("\" is not an attribute of clients, = and a pattern")));

@@ -58,7 +58,8 @@ struct step_caller {
     void *charge_context;
     /* What only the broker that was asked can judge of its settings: why `name` cannot be `value`
      * on the broker `resource` (empty: on all), in words, in the step's arena; or null. With a null
-     * name: why settings of that broker cannot be changed here at all. NULL: nobody judges. */
+     * name: why settings of that broker cannot be changed here at all. The name "match" is that of
+     * a subscription's patterns, one by one. NULL: nobody judges. */
     struct view (*judge)(void *context, struct view resource, struct view name, struct view value);
     void *judge_context;
 };
