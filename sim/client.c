@@ -75,6 +75,14 @@ int32_t client_topic_of(const struct client *client, struct view name, struct uu
     return -1;
 }
 
+int32_t client_topic_with(const struct client *client, struct uuid id)
+{
+    for (uint32_t i = 0; i < client->history->topic_count; i++)
+        if (client->history->topics[i].known && uuid_equal(client->history->topics[i].id, id))
+            return (int32_t)i;
+    return -1;
+}
+
 bool client_error_is_later(int16_t error)
 {
     switch (error) {

@@ -71,6 +71,9 @@ static inline void client_rests(struct client *client, uint32_t rest_ms)
 /* The log of a topic by name or id, or -1. */
 int32_t client_topic_of(const struct client *client, struct view name, struct uuid id);
 
+/* The topic with this id, or -1: nobody has been told of it yet. */
+int32_t client_topic_with(const struct client *client, struct uuid id);
+
 /* Does the error say "later", of any request? */
 bool client_error_is_later(int16_t error);
 

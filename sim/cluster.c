@@ -23,9 +23,18 @@ static int64_t cluster_wall_ms(void *context)
 static struct view cluster_setting(void *context, struct view name)
 {
     const struct cluster *cluster = context;
-    if (view_is(name, "log.segment.bytes")) return view_of_string(cluster->settings[0]);
-    if (view_is(name, "log.index.interval.bytes")) return view_of_string(cluster->settings[1]);
+    for (uint32_t i = 0; i < cluster->setting_count; i++)
+        if (view_is(name, cluster->settings[i].name))
+            return view_of_string(cluster->settings[i].value);
     return VIEW_NULL;
+}
+
+void cluster_set(struct cluster *cluster, const char *name, uint32_t value)
+{
+    uint32_t at = cluster->setting_count++;
+    assert(at < CLUSTER_SETTINGS_MAX);
+    cluster->settings[at].name = name;
+    (void)snprintf(cluster->settings[at].value, sizeof(cluster->settings[at].value), "%u", value);
 }
 
 static NORETURN void cluster_dead(void *context, struct sim_node *machine)
@@ -51,10 +60,6 @@ void cluster_init(struct cluster *cluster, struct sim_world *world, struct histo
                                 .wall_ms = cluster_wall_ms,
                                 .sink = cluster_says,
                                 .context = cluster};
-    (void)snprintf(cluster->settings[0], sizeof(cluster->settings[0]), "%u",
-                   cluster->shape.segment_bytes);
-    (void)snprintf(cluster->settings[1], sizeof(cluster->settings[1]), "%u",
-                   cluster->shape.index_interval_bytes);
 }
 
 static int cluster_open(struct cluster *cluster)

@@ -11,14 +11,13 @@
 #include "io/sim.h"
 #include "sim/history.h"
 
-#define CLUSTER_SAID_MAX   16u
-#define CLUSTER_SHARDS_MAX 3u
+#define CLUSTER_SAID_MAX     16u
+#define CLUSTER_SHARDS_MAX   3u
+#define CLUSTER_SETTINGS_MAX 32u
 
 struct cluster_shape {
-    uint32_t segment_bytes;        /* log.segment.bytes */
-    uint32_t index_interval_bytes; /* log.index.interval.bytes */
-    uint32_t shards;               /* dohle.shards */
-    bool page_cache;               /* dohle.ack.durability=replicated: promises less. */
+    uint32_t shards; /* dohle.shards */
+    bool page_cache; /* dohle.ack.durability=replicated: promises less. */
 };
 
 struct cluster {
@@ -26,8 +25,12 @@ struct cluster {
     struct sim_node *machine;
     struct history *history;
     struct cluster_shape shape;
-    char settings[2][16]; /* As text. */
-    struct io *io;        /* The first shard's; NULL: no process. */
+    struct {
+        const char *name;
+        char value[16];
+    } settings[CLUSTER_SETTINGS_MAX]; /* As a file would have them. */
+    uint32_t setting_count;
+    struct io *io; /* The first shard's; NULL: no process. */
     struct io *ios[CLUSTER_SHARDS_MAX];
     struct node *node; /* NULL: not open. */
     struct say say;
@@ -40,6 +43,9 @@ struct cluster {
 
 /* The options that the world needs for a cluster; the caller adds the network's and the disks'. */
 void cluster_options(struct cluster *cluster, struct sim_options *options);
+
+/* A broker setting, for all starts. `name` is borrowed. */
+void cluster_set(struct cluster *cluster, const char *name, uint32_t value);
 
 /* The machine, without a process. The world was made with cluster_options(). */
 void cluster_init(struct cluster *cluster, struct sim_world *world, struct history *history);

@@ -19,6 +19,7 @@
 #define HISTORY_PARTITIONS_MAX 4u /* Of one topic. */
 #define HISTORY_LOGS_MAX       (HISTORY_TOPICS_MAX * HISTORY_PARTITIONS_MAX)
 #define HISTORY_PRODUCERS_MAX  8u
+#define HISTORY_GROUPS_MAX     2u
 #define HISTORY_IDS_MAX        4096u
 
 struct history_value {

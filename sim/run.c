@@ -5,11 +5,13 @@
 #include <stdlib.h>
 
 #include "sim/client_admin.h"
+#include "sim/client_member.h"
 #include "sim/client_producer.h"
 #include "sim/client_reader.h"
+#include "sim/client_watcher.h"
 #include "sim/cluster.h"
 
-#define RUN_CLIENTS_MAX 10u
+#define RUN_CLIENTS_MAX 24u
 #define RUN_DRAIN_MS    120000
 #define RUN_REST_MS     5000
 #define RUN_STORM_MS    20000
@@ -23,6 +25,10 @@ struct run {
     struct client *clients[RUN_CLIENTS_MAX];
     uint32_t client_count;
     struct client_reader *auditor; /* One of them. */
+    struct client_watcher *watcher;
+    struct membership groups[HISTORY_GROUPS_MAX];
+    struct commits commits[HISTORY_GROUPS_MAX];
+    uint32_t group_count;
     struct chance faults;
     bool wants[RUN_FAULTS];
     int64_t next_fault_us;
@@ -88,6 +94,51 @@ static void run_clients(struct run *run, struct chance *shape)
     }
 }
 
+/* Groups of classic members, of consumer members, and of both. */
+static void run_groups(struct run *run, struct chance *shape)
+{
+    struct client_seat seat = run_seat(run);
+    run->watcher = client_watcher_new(&seat);
+    run_add(run, &run->watcher->client);
+    run->group_count = chance_below(shape, HISTORY_GROUPS_MAX + 1);
+    for (uint32_t i = 0; i < run->group_count; i++) {
+        struct membership *group = &run->groups[i];
+        uint32_t members = 1 + chance_below(shape, 4),
+                 classic_percent = chance_below(shape, 3) * 50;
+        (void)snprintf(group->name, sizeof(group->name), "group%u", i);
+        group->history = run->commits[i].history = &run->history;
+        group->mixed = classic_percent == 50;
+        run->commits[i].group = group->name;
+        for (uint32_t k = 0; k < members; k++) {
+            bool classic = chance_percent(shape, classic_percent);
+            seat = run_seat(run);
+            struct client_member *member =
+                classic ? client_classic_new(&seat, group, &run->commits[i])
+                        : client_consumer_new(&seat, group, &run->commits[i]);
+            run_add(run, &member->client);
+        }
+        client_watcher_watches(run->watcher, group);
+    }
+}
+
+static void run_settings(struct run *run, struct chance *shape)
+{
+    struct cluster *cluster = &run->cluster;
+    cluster_set(cluster, "log.segment.bytes", 4096u << chance_below(shape, 5));
+    cluster_set(cluster, "log.index.interval.bytes", 64u << chance_below(shape, 7));
+    cluster_set(cluster, "offsets.topic.num.partitions", 1 + chance_below(shape, 4));
+    cluster_set(cluster, "offsets.topic.replication.factor", 1);
+    cluster_set(cluster, "offsets.topic.segment.bytes", 1048576); /* The least there is. */
+    cluster_set(cluster, "group.min.session.timeout.ms", 1000);
+    cluster_set(cluster, "group.initial.rebalance.delay.ms", chance_below(shape, 2) * 300);
+    cluster_set(cluster, "group.consumer.min.session.timeout.ms", 1000);
+    cluster_set(cluster, "group.consumer.session.timeout.ms", MEMBERSHIP_CONSUMER_SESSION_MS);
+    cluster_set(cluster, "group.consumer.min.heartbeat.interval.ms", 100);
+    cluster_set(cluster, "group.consumer.heartbeat.interval.ms", 500);
+    cluster_set(cluster, "group.consumer.assignment.interval.ms", chance_below(shape, 2) * 200);
+    cluster_set(cluster, "group.consumer.regex.refresh.interval.ms", 10000);
+}
+
 static void run_shape(struct run *run)
 {
     struct chance shape = chance_of(run->seed, 1);
@@ -100,8 +151,7 @@ static void run_shape(struct run *run)
     if (chance_percent(&shape, 50)) options.net_stall_per_million = 3000;
     if (run->wants[RUN_RESET]) options.net_reset_per_million = 1000;
     run->world = sim_world_new(run->seed, &options);
-    run->cluster.shape.segment_bytes = 4096u << chance_below(&shape, 5);
-    run->cluster.shape.index_interval_bytes = 64u << chance_below(&shape, 7);
+    run_settings(run, &shape);
     cluster_init(&run->cluster, run->world, &run->history);
     run->history.topic_count = 1 + chance_below(&shape, HISTORY_TOPICS_MAX - 1);
     for (uint32_t i = 0; i < run->history.topic_count; i++) {
@@ -110,6 +160,7 @@ static void run_shape(struct run *run)
         topic->partitions = 1 + (int32_t)chance_below(&shape, HISTORY_PARTITIONS_MAX);
     }
     run_clients(run, &shape);
+    run_groups(run, &shape);
     run->faults = chance_of(run->seed, 2);
 }
 
@@ -282,9 +333,12 @@ static void run_settle(struct run *run, const char *phase)
     int64_t end_us = sim_now_us(run->world) + RUN_DRAIN_MS * 1000ll;
     while (run_goes_on(run, end_us))
         run_step(run, end_us);
-    if (!run_finished(run))
-        history_violation(&run->history, "I23: the %s has not ended after %d s", phase,
-                          RUN_DRAIN_MS / 1000);
+    for (uint32_t i = 0; i < run->client_count; i++)
+        if (!client_finished(run->clients[i]))
+            history_violation(&run->history, "I23: the %s has not ended after %d s: %s %s", phase,
+                              RUN_DRAIN_MS / 1000, run->clients[i]->kind->name,
+                              sim_node_name(run->clients[i]->node));
+    if (run->cluster.node == NULL) history_violation(&run->history, "I23: the node is down");
 }
 
 /* Let the world go on for a while: what was acknowledged with acks=1 becomes durable. */
@@ -302,6 +356,7 @@ static void run_audit(struct run *run, const char *phase)
     run_rest(run);
     if (history_violated(&run->history)) return;
     client_reader_audits(run->auditor);
+    client_watcher_audits(run->watcher);
     history_audit_begin(&run->history);
     run_settle(run, phase);
     if (!history_violated(&run->history)) history_audit_end(&run->history);
@@ -342,6 +397,12 @@ void run_seed(const struct run_options *options, struct run_result *result)
     result->simulated_us = sim_now_us(run->world);
     result->acknowledged = run->history.acknowledged;
     result->read = run->history.read;
+    for (uint32_t i = 0; i < run->group_count; i++) {
+        result->commits += run->commits[i].kept;
+        result->removals += run->groups[i].removals;
+    }
+    result->tales = run->watcher->matched;
+    result->tales_compared = run->watcher->compared;
     (void)snprintf(result->violation, sizeof(result->violation), "%s", run->history.violation);
     for (uint32_t i = 0; i < run->client_count; i++)
         client_free(run->clients[i]);

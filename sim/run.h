@@ -32,6 +32,9 @@ struct run_result {
     uint64_t events; /* As told to the trace. */
     int64_t simulated_us;
     uint64_t acknowledged, read; /* Records. */
+    uint64_t commits, removals;  /* Acknowledged; members that were told that they are none. */
+    uint64_t tales;              /* Groups that were described as their members see them, */
+    uint64_t tales_compared;     /* and those that were held against the tale before a crash. */
     uint32_t faults[RUN_FAULTS]; /* That struck. */
     char violation[256];         /* Empty: none. */
 };

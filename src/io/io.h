@@ -11,7 +11,7 @@
  *              submission. Completions may come late and in any order across files; writes to one
  *              file complete in order. A buffer given belongs to the seam until then.
  *   streams    byte streams: listeners, connections. Readiness is told by a callback; recv and send
- *              never block and may take less than asked.
+ *              never block; send may take less than asked.
  *
  * Errors are -errno as they came from the world, here and nowhere else first seen; every failed
  * call is counted. In the simulator any call may fail, complete late, or be cut by a crash.
@@ -224,8 +224,12 @@ struct io_stream_events {
     void (*ready)(void *context, struct io_stream *stream, int ready); /* Set of enum io_ready. */
 };
 
+/* Of one listener in one io_turn; when it is fewer, these were all that waited. */
+#define IO_ACCEPTS_PER_TURN 64u
+
 struct io_accept_events {
-    /* A new connection, taken by the callee, who sets its events with io_stream_watch. */
+    /* A new connection, taken by the callee, who sets its events with io_stream_watch: what it has
+     * sent by now is told in the next io_turn. */
     void (*accepted)(void *context, struct io_stream *stream, const struct io_address *peer);
 };
 
@@ -250,8 +254,8 @@ void io_stream_watch(struct io *io,
                      void *context);
 void io_stream_want(struct io *io, struct io_stream *stream, int want);
 
-/* Bytes received into `out`; 0: the peer has closed its side; -EAGAIN: nothing now; other -errno:
- * broken. */
+/* Bytes received into `out`: all that have arrived, or `size` of them; 0: the peer has closed its
+ * side; -EAGAIN: nothing now; other -errno: broken. */
 int64_t io_stream_recv(struct io *io, struct io_stream *stream, void *out, size_t size);
 
 /* Bytes taken (they are copied or sent: the caller's again at return); -EAGAIN: none now. `more`:

@@ -15,8 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define POSIX_BACKLOG          1024
-#define POSIX_ACCEPTS_PER_TURN 64
+#define POSIX_BACKLOG 1024
 
 union address {
     struct sockaddr any;
@@ -189,7 +188,7 @@ void posix_unmute(struct posix *p)
 
 void posix_accept_ready(struct posix *p, struct io_listener *listener)
 {
-    for (int i = 0; i < POSIX_ACCEPTS_PER_TURN && !listener->closed; i++) {
+    for (int i = 0; i < (int)IO_ACCEPTS_PER_TURN && !listener->closed; i++) {
         union address a;
         socklen_t size = sizeof(a);
         memset(&a, 0, sizeof(a));

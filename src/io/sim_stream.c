@@ -427,8 +427,6 @@ int64_t sim_recv(struct io *io, struct io_stream *stream, void *out, size_t size
         return there == 0 && !pipe->fin_delivered ? -EAGAIN : 0;
     }
     size_t take = (size_t)MIN(there, size);
-    if (sim_draw_below(node, SIM_SITE_SHORT, 4) == 0)
-        take = 1 + (size_t)sim_draw_below(node, SIM_SITE_SHORT, take);
     bool was_full = pipe->sent - pipe->consumed == pipe->window;
     for (size_t done = 0; done < take;) {
         size_t at = (size_t)(pipe->consumed % pipe->window);
@@ -650,7 +648,9 @@ static uint32_t accept_all(struct sim_shard *shard)
     uint32_t called = 0;
     list_foreach (at, &shard->listeners) {
         struct io_listener *listener = container_of(at, struct io_listener, link);
-        while (!listener->closed && !shard->node->crashed && !list_empty(&listener->backlog)) {
+        for (uint32_t i = 0; i < IO_ACCEPTS_PER_TURN && !listener->closed &&
+                             !shard->node->crashed && !list_empty(&listener->backlog);
+             i++) {
             struct io_stream *stream = container_of(listener->backlog.next, struct io_stream, link);
             list_remove(&stream->link);
             listener->waiting--;
@@ -687,8 +687,8 @@ static uint32_t tell_all(struct sim_shard *shard)
 
 uint32_t sim_streams_deliver(struct sim_shard *shard)
 {
-    uint32_t called = accept_all(shard); /* First: the order of choices is fixed. */
-    called += tell_all(shard);
+    uint32_t called = tell_all(shard);
+    called += accept_all(shard); /* What is new is told in the next turn, as the kernel does. */
     list_foreach (at, &shard->listeners) {
         struct io_listener *listener = container_of(at, struct io_listener, link);
         if (listener->closed) listener_drop(listener, false);

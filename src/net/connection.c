@@ -8,6 +8,9 @@
 #include <errno.h>
 
 #define PRODUCE_KEY          0
+#define FETCH_KEY            1
+#define JOIN_GROUP_KEY       11
+#define SYNC_GROUP_KEY       14
 #define CONNECTION_READS_MAX 4u /* Of one connection in one turn. */
 #define CONNECTION_BUF_MIN   1024u
 #define CONNECTION_BUF_SLOW  (64u * 1024u) /* Below, a buffer is at most twice what has arrived. */
@@ -171,13 +174,27 @@ static bool keep(struct connection *connection, const struct window *in)
 
 /* ---- holding --------------------------------------------------------------------------------- */
 
+/* Is the request in process one that waits for others, or for a time, because it is meant to? A
+ * join may wait for the end of a rebalance, which the horizon judges: bytes behind it that held the
+ * horizon would hold it up themselves. */
+static bool waits_as_asked(const struct connection *connection)
+{
+    if (list_empty(&connection->requests)) return false;
+    switch (container_of(connection->requests.next, struct request, link)->api->key) {
+    case FETCH_KEY:
+    case JOIN_GROUP_KEY:
+    case SYNC_GROUP_KEY: return true;
+    default: return false;
+    }
+}
+
 /* Put it among those whose bytes hold the horizon, or take it off. What waits by the client's own
- * doing (a quota, unread answers) holds nothing. */
+ * doing (a quota, unread answers, a long poll) holds nothing. */
 static void hold(struct connection *connection, bool waits, int64_t since_ms)
 {
     const uint8_t own_doing = CONNECTION_THROTTLED | CONNECTION_OUTPUT_FULL;
     list_remove(&connection->held);
-    if (!waits || (connection->holds & own_doing)) return;
+    if (!waits || (connection->holds & own_doing) || waits_as_asked(connection)) return;
     connection->held_ms = since_ms;
     struct list *place = &connection->shard->state->held;
     while (place->previous != &connection->shard->state->held &&
@@ -425,6 +442,7 @@ static void connection_arrived(void *owner, struct letter *letter)
     struct shard *shard = owner;
     assert(connection->shard == shard);
     io_stream_take(shard->io, connection->stream);
+    shard_taken(shard, connection->listener->shard);
     connection_begin(connection);
     if (shard->state->disconnected) connection_close(connection, NULL);
 }
@@ -486,6 +504,7 @@ int connection_open(struct listener *listener,
     *out = connection;
     shard->state->admitted++;
     shard->state->dealt[owner->index]++;
+    shard_accepted(shard, owner);
     if (owner == shard) {
         connection_begin(connection);
         return 0;

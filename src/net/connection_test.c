@@ -402,6 +402,70 @@ static void idle(void **state)
     rig_close(&rig);
 }
 
+/* A client that has connected and written; nobody has accepted it. */
+static int client_unseen(struct rig *rig)
+{
+    uint8_t frame[256];
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons(rig->listener->bound[0].port)};
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    client_send(fd, frame, frame_make(frame, 12, 4, 1));
+    return fd;
+}
+
+/* A server that was stopped has a new connection with bytes on it: the turn that accepts it has not
+ * read them, so its horizon stays before the stop. */
+static void accepted_unread(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    turns(&rig, 2);
+    int64_t stopped_ms = io_now_us(rig.io) / 1000;
+    int fd = client_unseen(&rig);
+    usleep(20000);
+    turns(&rig, 1);
+    assert_int_equal(rig.handled, 0);
+    assert_true(shard_horizon_ms(rig.shard) <= stopped_ms);
+    for (int i = 0; i < 1000 && rig.handled == 0; i++)
+        turns(&rig, 1);
+    assert_int_equal(rig.handled, 1);
+    turns(&rig, 1);
+    assert_true(shard_horizon_ms(rig.shard) >= stopped_ms + 20);
+    close(fd);
+    rig_close(&rig);
+}
+
+/* The same of one given to another shard: it holds the giver's horizon until that has read it. */
+static void given_unread(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open_shards(&rig, default_settings(), 2);
+    int first = client_open(&rig); /* Stays with the listener's shard. */
+    turns(&rig, 2);
+    int64_t stopped_ms = io_now_us(rig.io) / 1000;
+    int fd = client_unseen(&rig);
+    usleep(20000);
+    for (int i = 0; i < 3; i++)
+        shard_turn(rig.peers[0], INT64_MIN);
+    assert_true(shard_horizon_all_ms(rig.peers[1]) <= stopped_ms);
+    shard_turn(rig.peers[1], INT64_MIN); /* Takes it. */
+    for (int i = 0; i < 3; i++)
+        shard_turn(rig.peers[0], INT64_MIN);
+    assert_int_equal(rig.handled, 0);
+    assert_true(shard_horizon_all_ms(rig.peers[1]) <= stopped_ms);
+    shard_turn(rig.peers[1], INT64_MIN);
+    assert_int_equal(rig.handled, 1);
+    turns(&rig, 2);
+    assert_true(shard_horizon_all_ms(rig.peers[1]) >= stopped_ms + 20);
+    close(fd);
+    close(first);
+    rig_close(&rig);
+}
+
 /* While the shard holds, nothing is read and the horizon stands; then all goes on. */
 static void shard_held(void **state)
 {
@@ -488,12 +552,15 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(throttled), cmocka_unit_test(charged),       cmocka_unit_test(turned_away),
-        cmocka_unit_test(delayed),   cmocka_unit_test(limits_change), cmocka_unit_test(promises),
-        cmocka_unit_test(budget),    cmocka_unit_test(ranges),        cmocka_unit_test(cold_ranges),
-        cmocka_unit_test(unread),    cmocka_unit_test(short_file),    cmocka_unit_test(too_many),
-        cmocka_unit_test(idle),      cmocka_unit_test(shard_held),    cmocka_unit_test(timers),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(throttled),     cmocka_unit_test(charged),
+        cmocka_unit_test(turned_away),   cmocka_unit_test(delayed),
+        cmocka_unit_test(limits_change), cmocka_unit_test(promises),
+        cmocka_unit_test(budget),        cmocka_unit_test(ranges),
+        cmocka_unit_test(cold_ranges),   cmocka_unit_test(unread),
+        cmocka_unit_test(short_file),    cmocka_unit_test(too_many),
+        cmocka_unit_test(idle),          cmocka_unit_test(shard_held),
+        cmocka_unit_test(timers),        cmocka_unit_test(accepted_unread),
+        cmocka_unit_test(given_unread),  cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

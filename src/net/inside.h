@@ -99,6 +99,16 @@ enum net_limited {
     NET_LIMITED_COUNT
 };
 
+/* Connections given to another shard that it has not read yet: the bytes that wait on them hold the
+ * giver's horizon. Two batches: while one waits, what comes gathers in the other. */
+struct shard_given {
+    uint64_t count; /* So far. */
+    struct {
+        uint64_t count; /* It ends with this one; 0: there is none. */
+        int64_t since_ms;
+    } batches[2];
+};
+
 struct shard_state {
     struct shard_settings settings;
     struct shard_hooks hooks;
@@ -134,11 +144,17 @@ struct shard_state {
     struct list spare_chunks; /* Small ones, of struct output_piece. */
     uint32_t spare_chunk_count;
 
-    int64_t _Atomic horizon_ms; /* Read by the other shards. */
-    bool turn_unfinished;       /* There was more to read than one turn takes. */
-    int64_t full_since_ms;      /* When the first of `full_turns` began. */
-    uint32_t full_turns;        /* Turns on end that did not deliver all that was ready. */
-    bool held_all;              /* shard_hold */
+    int64_t _Atomic horizon_ms;               /* Read by the other shards. */
+    int64_t before_ms;                        /* When the wait of the turn before this one began. */
+    uint32_t accepted;                        /* Connections in this turn. */
+    struct shard_given given[NET_SHARDS_MAX]; /* By the shard that gets them. */
+    uint64_t taken[NET_SHARDS_MAX];           /* By the shard that gave them, */
+    uint64_t taken_before[NET_SHARDS_MAX];    /* up to the turn before this one, */
+    uint64_t _Atomic taken_read[NET_SHARDS_MAX]; /* and read once: told to the giver. */
+    bool turn_unfinished;                        /* There was more to read than one turn takes. */
+    int64_t full_since_ms;                       /* When the first of `full_turns` began. */
+    uint32_t full_turns; /* Turns on end that did not deliver all that was ready. */
+    bool held_all;       /* shard_hold */
     int64_t held_all_since_ms;
     bool _Atomic stopped;
 
@@ -146,6 +162,11 @@ struct shard_state {
 };
 
 /* ---- between the files ----------------------------------------------------------------------- */
+
+/* shard.c: a connection is new on this shard, which has accepted it, or gives it to `owner`; it has
+ * come from another one. Its bytes are read in the turn after this one. */
+void shard_accepted(struct shard *shard, struct shard *owner);
+void shard_taken(struct shard *shard, const struct shard *giver);
 
 /* connection.c */
 /* What has come to a listener. */

@@ -77,6 +77,30 @@ static void order(void **state)
     rig_close(&rig);
 }
 
+/* A join may wait for what the horizon judges: a heartbeat behind it does not hold that up. */
+static void behind_a_join(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 11, 5, 1);
+    size += frame_make(frames + size, 12, 4, 2);
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    assert_true(client_silent(&rig, fd));
+    assert_int_equal(rig.handled, 1);
+    int64_t horizon_ms = shard_horizon_ms(rig.shard);
+    usleep(20000);
+    turns(&rig, 2);
+    assert_true(shard_horizon_ms(rig.shard) >= horizon_ms + 15);
+    answer(rig.parked[0]);
+    assert_int_equal(next_id(&rig, fd), 1);
+    assert_int_equal(next_id(&rig, fd), 2);
+    close(fd);
+    rig_close(&rig);
+}
+
 /* Produce requests are handed on together; their answers keep the order. */
 static void produce_pipeline(void **state)
 {
@@ -307,7 +331,7 @@ static void api_versions(void **state)
     for (int16_t version = 0; version <= 5; version++) {
         ask_versions(&rig, fd, version, VIEW("lib-x.y"), &response, &arena);
         assert_int_equal(response.error_code, 0);
-        assert_int_equal(response.api_keys.count, 6); /* The broker's five and itself, not Vote. */
+        assert_int_equal(response.api_keys.count, 7); /* The broker's five and itself, not Vote. */
         assert_int_equal(response.api_keys.items[0].api_key, 0);
         assert_int_equal(response.api_keys.items[0].min_version, 0); /* Served from 3. */
         assert_int_equal(response.api_keys.items[5].api_key, 18);
@@ -336,11 +360,17 @@ static void api_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_split), cmocka_unit_test(many_in_one),
-        cmocka_unit_test(order),       cmocka_unit_test(produce_pipeline),
-        cmocka_unit_test(gone),        cmocka_unit_test(refused_frames),
-        cmocka_unit_test(violation),   cmocka_unit_test(answered_before_closed),
-        cmocka_unit_test(trailing),    cmocka_unit_test(api_versions),
+        cmocka_unit_test(every_split),
+        cmocka_unit_test(many_in_one),
+        cmocka_unit_test(order),
+        cmocka_unit_test(behind_a_join),
+        cmocka_unit_test(produce_pipeline),
+        cmocka_unit_test(gone),
+        cmocka_unit_test(refused_frames),
+        cmocka_unit_test(violation),
+        cmocka_unit_test(answered_before_closed),
+        cmocka_unit_test(trailing),
+        cmocka_unit_test(api_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

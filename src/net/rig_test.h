@@ -190,6 +190,7 @@ static const struct net_handler handlers[] = {
     {12, 0, 4,  0, WIRE_BROKER,     heartbeat}, /* Heartbeat */
     {13, 0, 5,  0, WIRE_BROKER,     park     }, /* LeaveGroup */
     {14, 0, 5,  0, WIRE_BROKER,     violate  }, /* SyncGroup */
+    {11, 0, 9,  0, WIRE_BROKER,     park     }, /* JoinGroup: waits as it is meant to */
     {52, 0, 2,  0, WIRE_CONTROLLER, park     }, /* Vote */
 };
 #else

@@ -3,7 +3,9 @@
  * Horizon. Before the wait the clock is read: what had arrived by then is delivered by this turn,
  * if the turn delivers all (the seam delivers up to SHARD_EVENTS_FULL at once). Of turns that do
  * not, as many as all connections need make one. Bytes that were received and wait, or that are not
- * read, hold the horizon at their arrival (connection.c). */
+ * read, hold the horizon at their arrival (connection.c). A connection that is new in this turn is
+ * read in the next one: what waits on it came after the turn before had accepted all, and holds the
+ * horizon there; on one given to another shard until that has read it. */
 #include "net/inside.h"
 
 #include "wire/form.h"
@@ -75,6 +77,49 @@ int64_t shard_horizon_all_ms(const struct shard *shard)
     return smallest;
 }
 
+void shard_accepted(struct shard *shard, struct shard *owner)
+{
+    struct shard_state *state = shard->state;
+    if (++state->accepted >= IO_ACCEPTS_PER_TURN) state->turn_unfinished = true; /* More wait. */
+    if (owner == shard) return;
+    struct shard_given *given = &state->given[owner->index];
+    uint32_t batch = given->batches[0].count != 0;
+    if (given->batches[batch].count == 0) given->batches[batch].since_ms = state->before_ms;
+    given->batches[batch].count = ++given->count;
+}
+
+void shard_taken(struct shard *shard, const struct shard *giver)
+{
+    shard->state->taken[giver->index]++;
+}
+
+/* All that was ready has been read: so have the connections that came before this turn. */
+static void tell_taken(struct shard_state *state, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        atomic_store_explicit(&state->taken_read[i], state->taken_before[i], memory_order_release);
+        state->taken_before[i] = state->taken[i];
+    }
+}
+
+/* Since when a connection given to another shard may have bytes that it has not read, or `or_ms`.
+ */
+static int64_t given_since_ms(struct shard *shard, int64_t or_ms)
+{
+    for (uint32_t i = 0; i < shard->count; i++) {
+        struct shard_given *given = &shard->state->given[i];
+        if (given->batches[0].count == 0) continue;
+        uint64_t read = atomic_load_explicit(&shard->peers[i]->state->taken_read[shard->index],
+                                             memory_order_acquire);
+        while (given->batches[0].count != 0 && read >= given->batches[0].count) {
+            given->batches[0] = given->batches[1];
+            given->batches[1].count = 0;
+        }
+        if (given->batches[0].count != 0) or_ms = MIN(or_ms, given->batches[0].since_ms);
+    }
+    return or_ms;
+}
+
 /* Up to when everything was read, as this turn knows; the turn's wait began at `before_ms`. */
 static int64_t delivered_ms(struct shard *shard, int64_t before_ms, uint32_t delivered)
 {
@@ -82,12 +127,14 @@ static int64_t delivered_ms(struct shard *shard, int64_t before_ms, uint32_t del
     bool unfinished = state->turn_unfinished || delivered >= SHARD_EVENTS_FULL;
     state->turn_unfinished = false;
     if (!unfinished) {
+        tell_taken(state, shard->count);
         state->full_turns = 0;
         return before_ms;
     }
     if (state->full_turns++ == 0) state->full_since_ms = before_ms;
     if (state->full_turns <= 1 + state->connection_count / SHARD_EVENTS_FULL)
         return shard_horizon_ms(shard);
+    tell_taken(state, shard->count);
     state->full_turns = 0;
     return state->full_since_ms;
 }
@@ -102,6 +149,10 @@ static void move_horizon(struct shard *shard, int64_t before_ms, uint32_t delive
         horizon_ms = MIN(horizon_ms, first->held_ms);
     }
     if (state->held_all) horizon_ms = MIN(horizon_ms, state->held_all_since_ms);
+    if (state->accepted > 0) horizon_ms = MIN(horizon_ms, state->before_ms);
+    horizon_ms = given_since_ms(shard, horizon_ms);
+    state->accepted = 0;
+    state->before_ms = before_ms;
     horizon_ms = MAX(horizon_ms, now_ms - NET_HORIZON_HOLD_MAX_MS);
     if (horizon_ms > shard_horizon_ms(shard))
         atomic_store_explicit(&state->horizon_ms, horizon_ms, memory_order_release);
@@ -134,11 +185,12 @@ static int64_t wait_until_ms(struct shard *shard, int64_t until_ms)
     int64_t horizon_ms = shard_horizon_all_ms(shard);
     if (session_ms <= io_now_ms(shard->io) && horizon_ms < session_ms) {
         shard_horizon_ask(shard, session_ms);
+        /* Another shard's horizon, or what another has not read yet: look again soon. */
+        if (shard_horizon_ms(shard) >= session_ms || given_since_ms(shard, INT64_MAX) != INT64_MAX)
+            return MIN(until_ms, io_now_ms(shard->io) + 1);
         /* Held input moves the horizon by an event; at the latest when it may hold no longer. */
         if (!list_empty(&state->held) || state->held_all)
             return MIN(until_ms, session_ms + NET_HORIZON_HOLD_MAX_MS);
-        if (shard_horizon_ms(shard) >= session_ms) /* It is another shard's: look again soon. */
-            return MIN(until_ms, io_now_ms(shard->io) + 1);
     }
     return MIN(until_ms, session_ms);
 }
@@ -343,6 +395,7 @@ static void init_state(struct shard *shard, const struct shard_options *options)
     mailbox_init(&state->mailbox, wake, shard);
     map_init(&state->peers, shard->mem, io_random(shard->io, IO_RANDOM_HASH));
     atomic_init(&state->horizon_ms, io_now_ms(shard->io));
+    state->before_ms = io_now_ms(shard->io);
     atomic_init(&state->stopped, false);
     for (int16_t key = 0; key < SHARD_HANDLERS_MAX; key++)
         state->throttle_at[key] = throttle_at(wire_api(key));
