@@ -21,6 +21,8 @@
 #define API_HEARTBEAT   12
 #define API_LEAVE_GROUP 13
 #define API_SYNC_GROUP  14
+#define LOADING_US      5000000 /* Longer than any load, pauses included. */
+#define NUDGE_MS        20000
 #define MEMBERS_VERSION 3 /* From here on LeaveGroup names members. */
 
 static const bool nothing[HISTORY_LOGS_MAX];
@@ -314,10 +316,14 @@ static void classic_synced(struct client_member *member,
 static void classic_nudge(struct client_member *member)
 {
     int64_t now_ms = client_now_ms(&member->client);
-    if (member->client.storm || membership_settled(member->group)) {
-        member->nudge_ms = now_ms + 8000;
+    uint32_t first =
+        0; /* One member does it, and seldom: a rebalance prolongs the sessions of the */
+    while (!member->group->seats[first].in) /* dead static members that it counts. */
+        first++;
+    if (member->client.storm || first != member->seat || membership_settled(member->group)) {
+        member->nudge_ms = now_ms + NUDGE_MS;
     } else if (now_ms > member->nudge_ms) {
-        member->nudge_ms = now_ms + 8000;
+        member->nudge_ms = now_ms + NUDGE_MS;
         member->nudges++;
         member->state = MEMBER_JOINING;
     }
@@ -340,7 +346,9 @@ static void classic_beaten(struct client_member *member,
     }
     if (member->state != MEMBER_IN || client_member_seat(member)->epoch != call->epoch) return;
     if (in->error_code == 0) {
-        client_member_renew(member, call);
+        /* A coordinator that loads says yes to every heartbeat, as Kafka does. */
+        if (client_member_now_us(member) > history->restart_us + LOADING_US)
+            client_member_renew(member, call);
         classic_nudge(member);
         for (uint32_t t = 0; t < history->topic_count; t++) /* A consumer looks at its topics. */
             if (history->topics[t].known != member->known_topics[t]) member->state = MEMBER_JOINING;

@@ -94,6 +94,7 @@ bool cluster_start(struct cluster *cluster)
     assert(cluster->io == NULL);
     cluster->starts++;
     cluster->history->restarts++;
+    cluster->history->restart_us = sim_now_us(cluster->world);
     for (uint32_t i = 0; i < cluster->shape.shards; i++) {
         cluster->ios[i] = sim_node_start(cluster->machine);
         sim_tag(cluster->ios[i], cluster);

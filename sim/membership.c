@@ -22,8 +22,8 @@ static void seat_print(const struct membership *group,
                        const bool owns[HISTORY_LOGS_MAX])
 {
     if (!group->history->print) return;
-    printf("   %s %s, epoch %d, patience %u ms, owns:", group->name, seat->member_id, seat->epoch,
-           seat->patience_ms);
+    printf("   %s %s %s, epoch %d, patience %u ms, owns:", group->name, seat->member_id,
+           seat->instance, seat->epoch, seat->patience_ms);
     for (uint32_t log = 0; log < HISTORY_LOGS_MAX; log++)
         if (owns[log]) printf(" %u", log);
     printf("\n");

@@ -139,9 +139,14 @@ struct downgrading {
 static bool downgrade_member(const struct downgrading *d,
                              struct view id,
                              const struct consumer_said *said,
-                             struct view target_of)
+                             const struct consumer_member *before)
 {
     struct mem *mem = d->shell->groups->mem;
+    struct partition_set holds = {0};
+    /* Not the target: others may hold its partitions still, and an upgrade or a restart before the
+     * members have joined would take the assignments for what each may use. */
+    if (!partition_set_join(d->step->arena, &before->now.assigned, &before->now.pending, &holds))
+        return false;
     uint32_t count = MIN(said->protocol_count, GROUP_PROTOCOLS_MAX);
     struct join_group_request request = {
         .protocols = {.items = step_get(d->step, (count + 1) * sizeof(*request.protocols.items))}};
@@ -153,8 +158,7 @@ static bool downgrade_member(const struct downgrading *d,
     }
     request.protocols.count = (int32_t)count;
     struct view bytes =
-        consumer_protocol_assigned(d->step->arena, d->group->groups->image,
-                                   consumer_group_target(d->group->consumer, target_of),
+        consumer_protocol_assigned(d->step->arena, d->group->groups->image, &holds,
                                    count == 0 ? VIEW_EMPTY : said->protocols[0].metadata);
     struct member_protocols *protocols = bytes.null ? NULL : group_protocols_new(mem, &request);
     struct member *member = protocols == NULL ? NULL : member_new(d->shell, &names, protocols);
@@ -177,10 +181,9 @@ static bool downgrade_shell(const struct downgrading *d,
     list_foreach (link, &d->group->consumer->member_list) {
         const struct consumer_member *member = container_of(link, struct consumer_member, link);
         if (consumer_group_leaves(leaving, member)) continue;
-        if (!downgrade_member(d, member->id, &member->said, member->id)) return false;
+        if (!downgrade_member(d, member->id, &member->said, member)) return false;
     }
-    if (joining != NULL &&
-        !downgrade_member(d, joining->id, joining->said, leaving->members[0]->id))
+    if (joining != NULL && !downgrade_member(d, joining->id, joining->said, leaving->members[0]))
         return false;
     shell->generation = d->group->consumer->epoch;
     shell->state = GROUP_STABLE;

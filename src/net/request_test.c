@@ -334,8 +334,8 @@ static void api_versions(void **state)
         assert_int_equal(response.api_keys.count, 7); /* The broker's five and itself, not Vote. */
         assert_int_equal(response.api_keys.items[0].api_key, 0);
         assert_int_equal(response.api_keys.items[0].min_version, 0); /* Served from 3. */
-        assert_int_equal(response.api_keys.items[5].api_key, 18);
-        assert_int_equal(response.api_keys.items[5].max_version, 5);
+        assert_int_equal(response.api_keys.items[6].api_key, 18);
+        assert_int_equal(response.api_keys.items[6].max_version, 5);
     }
     struct connection *connection =
         container_of(rig.shard->state->connections.next, struct connection, link);
