@@ -55,7 +55,7 @@ struct history {
     int64_t producer_ids[HISTORY_IDS_MAX];
     uint32_t producer_id_count;
     uint32_t power_cuts, restarts;
-    int64_t restart_us; /* When the node was started last. */
+    int64_t restart_us;          /* When the node was started last. */
     uint32_t windows_lost;       /* See client_producer.c. */
     uint64_t acknowledged, read; /* Records. */
     bool print;                  /* Tell on stdout what producers send and are told. */
