@@ -6,7 +6,7 @@ usage: compare.py JARS [SCHEMA]
 JARS is a directory with the jars of two releases (see pom.xml beside this file); the release with the
 higher number is the one we follow, the other one supplies the versions that it has dropped. SCHEMA is
 our schema directory, by default the one of this tree. Every fact must be the same in both directions;
-descriptions and comments are ours and must differ. Closes with "N passed, N failed".
+descriptions and comments are ours and must differ; each version after a message's first has a comment that names it. Closes with "N passed, N failed".
 """
 import collections
 import json
@@ -65,9 +65,19 @@ def parse(text):
     return json.loads(strip_comments(text), object_pairs_hook=without_doubt)
 
 
+def notes(text):
+    """The sentences of a schema's comment lines, as words."""
+    blocks = [[]]
+    for line in text.splitlines():
+        match = re.match(r"\s*//\s*(.*\S)", line)
+        blocks[-1].append(match[1]) if match else blocks.append([])
+    sentences = [s for block in blocks for s in re.split(r"(?<=[.;:])\s+", " ".join(block))]
+    return [tuple(plain(sentence)) for sentence in sentences if sentence]
+
+
 def load_jars(directory):
-    """{release: {message name: schema}} of all jars in the directory."""
-    releases = collections.defaultdict(dict)
+    """{release: {message name: schema}} of all jars in the directory, and the sentences of their comments."""
+    releases, sentences = collections.defaultdict(dict), set()
     for file in sorted(os.listdir(directory)):
         match = re.fullmatch(r"kafka-[a-z-]+-(\d+)\.(\d+)\.(\d+)\.jar", file)
         if not match:
@@ -76,10 +86,12 @@ def load_jars(directory):
         with zipfile.ZipFile(os.path.join(directory, file)) as jar:
             for entry in jar.namelist():
                 if re.fullmatch(r"(common/)?(message|metadata)/\w+\.json", entry):
-                    schema = parse(jar.read(entry).decode("utf-8"))
+                    text = jar.read(entry).decode("utf-8")
+                    sentences.update(notes(text))
+                    schema = parse(text)
                     assert schema["name"] not in releases[release], entry
                     releases[release][schema["name"]] = schema
-    return releases
+    return releases, sentences
 
 
 def load_ours(directory):
@@ -285,6 +297,20 @@ def compare_words(ours, originals):
     print(f"{copies} descriptions equal to an original of more than four words")
 
 
+def compare_notes(directory, ours, theirs):
+    """Each version after the first has a note that names it, and the notes are our own."""
+    for name, schema in ours.items():
+        with open(os.path.join(directory, name + ".json"), encoding="utf-8") as f:
+            sentences = notes(f.read())
+        for words in sentences:
+            check(len(words) <= 4 or words not in theirs, name, "note copied", " ".join(words))
+        noted, text = set(), " ".join(" ".join(words) for words in sentences)
+        for first, last in re.findall(r"\bversions? (\d+)(?: (?:to |and )?(\d+)\b)?", text):
+            noted.update(range(int(first), max(int(first), int(last or 0)) + 1))
+        missing = [v for v in list(versions_of(schema))[1:] if v not in noted]
+        check(not missing, name, "versions without a note", missing)
+
+
 def compare_errors(jars, release, file):
     """errors.json against the table inside the newer release's clients jar, which only Java can read."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -318,7 +344,7 @@ def main():
         sys.exit(__doc__)
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     folder = sys.argv[2] if len(sys.argv) == 3 else os.path.join(top, "schema")
-    releases = load_jars(sys.argv[1])
+    releases, sentences = load_jars(sys.argv[1])
     if len(releases) != 2:
         sys.exit(f"{sys.argv[1]} must hold the jars of two releases, not of {len(releases)}")
     old, new = (releases[r] for r in sorted(releases))
@@ -344,6 +370,7 @@ def main():
             compare_message(ours[name], new[name], before, name)
             compare_versions(ours[name], new[name], before, name)
     compare_words(ours, list(new.values()) + list(old.values()))
+    compare_notes(os.path.join(folder, "messages"), ours, sentences)
     compare_errors(sys.argv[1], max(releases), os.path.join(folder, "errors.json"))
     for failure in failures[:200]:
         print("FAIL", failure)
