@@ -349,6 +349,7 @@ static int print_tagged(FILE *out,
 static const char *const busy_messages[] = {
     "RequestHeader",
     "ResponseHeader",
+    "ApiVersionsResponse",
     "HeartbeatRequest",
     "HeartbeatResponse",
     "BrokerHeartbeatRequest",
@@ -360,6 +361,7 @@ static const char *const busy_messages[] = {
     "ProduceRequest",
     "ProduceResponse",
     "MetadataResponse",
+    "JoinGroupResponse",
     "OffsetCommitRequest",
     "OffsetCommitResponse",
 };
