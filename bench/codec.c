@@ -2,12 +2,18 @@
  *
  *   codec samples DIRECTORY    write each case's variants to DIRECTORY/NAME: length (int32), bytes,
  *                              again and again; the other libraries' programs read them
- *   codec time MILLISECONDS    a line `NAME decode|encode NANOSECONDS` per case, the fastest of 15
+ *   codec time MILLISECONDS    a line `NAME WAY NANOSECONDS` per case and way, the fastest of 15
  *                              rounds of so many milliseconds each
- *   codec count                for callgrind: a dump per case and direction of COUNTED messages
+ *   codec count                for callgrind: a dump per case and way of COUNTED messages
  *
- * Decode: the struct and all that hangs on it, ready to be read. Encode: size and bytes, into a
- * buffer that is there. What is decoded is encoded again and must be the same bytes. */
+ * decode  the struct and all that hangs on it, ready to be read
+ * encode  size and bytes, into a buffer that is there
+ * copy    the bytes of encode by a bare memcpy: the least that encode takes with the records inside
+ * send    the whole frame as it goes to a socket: the records stay where they are, the other bytes
+ *         are written around their gaps
+ *
+ * What is decoded is encoded again and must be the same bytes. Copy and send are run where there
+ * are records. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -15,19 +21,28 @@
 
 #include "bench/lib/client.h"
 #include "bench/lib/samples.h"
+#include "gen/request_header.h"
+#include "gen/response_header.h"
 #include "sys/memory.h"
 
 #define ROUNDS  15
 #define COUNTED 6400u /* A multiple of the variants. */
+#define GAPS    64u
 
 struct codec {
     struct mem mem;
-    const struct wire_form *form;
+    const struct wire_form *form, *header;
     struct view bytes[SAMPLES_VARIANTS];
     void *decoded[SAMPLES_VARIANTS]; /* For encoding. */
-    void *out;                       /* Where to decode to. */
-    uint8_t *buffer;                 /* Where to encode to. */
-    struct sink sink;                /* Holds the bytes. */
+    void *outside[SAMPLES_VARIANTS]; /* For sending: the records are external. */
+    struct request_header request_header;
+    struct response_header response_header;
+    const void *head; /* One of the two, by `header`. */
+    void *out;        /* Where to decode to. */
+    uint8_t *buffer;  /* Where to encode to. */
+    struct wire_gap gaps[GAPS];
+    uint32_t gap_count;
+    struct sink sink; /* Holds the bytes. */
     struct arena request;
     struct arena kept;
 };
@@ -53,6 +68,75 @@ static void encode_one(struct codec *codec, uint32_t variant)
     if (used != size || size != codec->bytes[variant].size) client_die("a sample changed its size");
 }
 
+static void copy_one(struct codec *codec, uint32_t variant)
+{
+    memcpy(codec->buffer, codec->bytes[variant].data, codec->bytes[variant].size);
+}
+
+/* Returns the bytes written; the others are in codec->gaps. */
+static size_t send_frame(struct codec *codec, uint32_t variant)
+{
+    const void *message = codec->outside[variant];
+    struct wire_external external;
+    size_t size = wire_size_external(codec->form, message, &external);
+    if (external.count > GAPS) client_die("a sample has more records than gaps are kept for");
+    size_t head = wire_size(codec->header, codec->head);
+    store_be32(codec->buffer, (uint32_t)(head + size));
+    uint8_t *at = codec->buffer + 4;
+    at += wire_encode(codec->header, codec->head, at, NULL, 0, NULL);
+    at += wire_encode(codec->form, message, at, codec->gaps, GAPS, &codec->gap_count);
+    if ((size_t)(at - codec->buffer) != 4 + head + size - external.bytes)
+        client_die("a sample changed its size");
+    return (size_t)(at - codec->buffer);
+}
+
+static void send_one(struct codec *codec, uint32_t variant)
+{
+    (void)send_frame(codec, variant);
+}
+
+/* The body of a sent frame, put together again, is the sample. */
+static void check_sent(struct codec *codec, uint32_t variant, const char *name)
+{
+    size_t head = 4 + wire_size(codec->header, codec->head),
+           own = send_frame(codec, variant) - head;
+    const uint8_t *from = codec->buffer + head, *to = codec->bytes[variant].data;
+    size_t done = 0;
+    bool same = codec->gap_count > 0;
+    for (uint32_t i = 0; i < codec->gap_count; i++) {
+        const struct wire_gap *gap = &codec->gaps[i];
+        same = same && memcmp(to, from + done, gap->at - done) == 0;
+        to += gap->at - done;
+        same = same && memcmp(to, gap->token, gap->size) == 0;
+        to += gap->size;
+        done = gap->at;
+    }
+    same = same && memcmp(to, from + done, own - done) == 0;
+    to += own - done;
+    if (!same || to != codec->bytes[variant].data + codec->bytes[variant].size)
+        client_die("%s is not sent as it was read", name);
+}
+
+static void prepare_sending(struct codec *codec, const struct sample_case *sample)
+{
+    const struct wire_api *api = wire_api(sample->message->api_key);
+    bool request = sample->message->kind == WIRE_REQUEST;
+    codec->request_header =
+        (struct request_header){api->key, sample->version, 7, view_of_string("codec"), VIEW_EMPTY};
+    codec->response_header = (struct response_header){7, VIEW_EMPTY};
+    codec->head = request ? (void *)&codec->request_header : (void *)&codec->response_header;
+    codec->header =
+        request
+            ? wire_form(&wire_request_header, wire_request_header_version(api, sample->version))
+            : wire_form(&wire_response_header, wire_response_header_version(api, sample->version));
+    for (uint32_t i = 0; i < SAMPLES_VARIANTS; i++) {
+        codec->outside[i] = arena_get(&codec->kept, sample->message->size_bytes);
+        decode(codec, i, codec->outside[i], &codec->kept);
+        sample->outside(codec->outside[i]);
+        check_sent(codec, i, sample->name);
+    }
+}
+
 static void prepare(struct codec *codec, const struct sample_case *sample)
 {
     uint32_t starts[SAMPLES_VARIANTS + 1], largest = 0;
@@ -66,7 +150,7 @@ static void prepare(struct codec *codec, const struct sample_case *sample)
     }
     starts[SAMPLES_VARIANTS] = codec->sink.size_bytes;
     codec->out = arena_get(&codec->kept, sample->message->size_bytes);
-    codec->buffer = arena_get(&codec->kept, largest);
+    codec->buffer = arena_get(&codec->kept, largest + 64); /* Sent with frame and header. */
     for (uint32_t i = 0; i < SAMPLES_VARIANTS; i++) {
         codec->bytes[i] = view_of(codec->sink.data + starts[i], starts[i + 1] - starts[i]);
         codec->decoded[i] = arena_get(&codec->kept, sample->message->size_bytes);
@@ -75,11 +159,28 @@ static void prepare(struct codec *codec, const struct sample_case *sample)
         if (memcmp(codec->buffer, codec->bytes[i].data, codec->bytes[i].size) != 0)
             client_die("%s is not written as it was read", sample->name);
     }
+    if (sample->outside != NULL) prepare_sending(codec, sample);
 }
 
-/* ---- three ways ------------------------------------------------------------------------------ */
+/* ---- the ways -------------------------------------------------------------------------------- */
 
 typedef void one(struct codec *codec, uint32_t variant);
+
+static const struct way {
+    const char *name;
+    one *run;
+    bool records; /* Only with records. */
+} ways[] = {
+    {"decode", decode_one, false},
+    {"encode", encode_one, false},
+    {"copy",   copy_one,   true },
+    {"send",   send_one,   true },
+};
+
+static bool has_way(const struct sample_case *sample, const struct way *way)
+{
+    return !way->records || sample->outside != NULL;
+}
 
 /* The wall's time, as the other libraries' harnesses take it. */
 static double now_ns(void)
@@ -108,21 +209,21 @@ static double time_one(struct codec *codec, one *run, double round_ns)
 
 static void time_case(struct codec *codec, const struct sample_case *sample, double round_ns)
 {
-    printf("%s decode %.2f\n", sample->name, time_one(codec, decode_one, round_ns));
-    printf("%s encode %.2f\n", sample->name, time_one(codec, encode_one, round_ns));
+    for (const struct way *way = ways; way != ways + ARRAY_SIZE(ways); way++)
+        if (has_way(sample, way))
+            printf("%s %s %.2f\n", sample->name, way->name, time_one(codec, way->run, round_ns));
     (void)fflush(stdout);
 }
 
 static void count_case(struct codec *codec, const struct sample_case *sample)
 {
-    static one *const runs[] = {decode_one, encode_one};
-    static const char *const names[] = {"decode", "encode"};
-    for (uint32_t way = 0; way < ARRAY_SIZE(runs); way++) {
+    for (const struct way *way = ways; way != ways + ARRAY_SIZE(ways); way++) {
         char name[128];
-        (void)snprintf(name, sizeof(name), "%s %s", sample->name, names[way]);
+        if (!has_way(sample, way)) continue;
+        (void)snprintf(name, sizeof(name), "%s %s", sample->name, way->name);
         CALLGRIND_ZERO_STATS;
         for (uint32_t i = 0; i < COUNTED; i++)
-            runs[way](codec, i % SAMPLES_VARIANTS);
+            way->run(codec, i % SAMPLES_VARIANTS);
         CALLGRIND_DUMP_STATS_AT(name);
     }
 }

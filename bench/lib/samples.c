@@ -4,10 +4,13 @@
 #include <stdio.h>
 
 #include "bench/lib/client.h"
+#include "gen/api_versions_response.h"
 #include "gen/broker_heartbeat_request.h"
 #include "gen/consumer_group_heartbeat_request.h"
 #include "gen/fetch_request.h"
+#include "gen/fetch_response.h"
 #include "gen/heartbeat_request.h"
+#include "gen/join_group_response.h"
 #include "gen/metadata_response.h"
 #include "gen/offset_commit_request.h"
 #include "gen/produce_request.h"
@@ -125,6 +128,74 @@ static void produce(struct arena *arena, void *into, uint32_t count, uint64_t se
     partition->records = text(arena, "", count, &seed);
 }
 
+static void produce_outside(void *message)
+{
+    struct produce_request *out = message;
+    for (int32_t t = 0; t < out->topic_data.count; t++)
+        for (int32_t p = 0; p < out->topic_data.items[t].partition_data.count; p++)
+            out->topic_data.items[t].partition_data.items[p].records.external = true;
+}
+
+/* What a fetch of as many partitions gives: 1 KiB of records of each. */
+static void fetched(struct arena *arena, void *into, uint32_t count, uint64_t seed)
+{
+    struct fetch_response *out = into;
+    struct fetch_response_fetchable_topic_response *topic = items(arena, 1, sizeof(*topic));
+    wire_struct_defaults(&wire_fetch_response_fetchable_topic_response_shape, topic);
+    out->session_id = (int32_t)draw(&seed);
+    out->responses.items = topic;
+    out->responses.count = 1;
+    topic->topic_id = uuid(&seed);
+    topic->partitions.items = items(arena, count, sizeof(*topic->partitions.items));
+    topic->partitions.count = (int32_t)count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct fetch_response_partition_data *partition = &topic->partitions.items[i];
+        wire_struct_defaults(&wire_fetch_response_partition_data_shape, partition);
+        partition->partition_index = (int32_t)i;
+        partition->high_watermark = partition->last_stable_offset = (int64_t)draw(&seed);
+        partition->log_start_offset = 0;
+        partition->aborted_transactions.count = -1;
+        partition->records = text(arena, "", 1024, &seed);
+    }
+}
+
+static void fetched_outside(void *message)
+{
+    struct fetch_response *out = message;
+    for (int32_t t = 0; t < out->responses.count; t++)
+        for (int32_t p = 0; p < out->responses.items[t].partitions.count; p++)
+            out->responses.items[t].partitions.items[p].records.external = true;
+}
+
+static void api_versions(struct arena *arena, void *into, uint32_t count, uint64_t seed)
+{
+    struct api_versions_response *out = into;
+    out->api_keys.items = items(arena, count, sizeof(*out->api_keys.items));
+    out->api_keys.count = (int32_t)count;
+    for (uint32_t i = 0; i < count; i++) {
+        out->api_keys.items[i].api_key = (int16_t)i;
+        out->api_keys.items[i].min_version = (int16_t)(draw(&seed) % 4);
+        out->api_keys.items[i].max_version = (int16_t)(4 + draw(&seed) % 16);
+    }
+}
+
+/* What the leader of a large group is told. */
+static void joined(struct arena *arena, void *into, uint32_t count, uint64_t seed)
+{
+    struct join_group_response *out = into;
+    out->generation_id = (int32_t)draw(&seed);
+    out->protocol_type = view_of_string("consumer");
+    out->protocol_name = view_of_string("range");
+    out->members.items = items(arena, count, sizeof(*out->members.items));
+    out->members.count = (int32_t)count;
+    for (uint32_t i = 0; i < count; i++) {
+        out->members.items[i].member_id = text(arena, "consumer-", 40, &seed);
+        out->members.items[i].group_instance_id = VIEW_NULL;
+        out->members.items[i].metadata = text(arena, "", 40, &seed);
+    }
+    out->leader = out->member_id = out->members.items[0].member_id;
+}
+
 static void metadata(struct arena *arena, void *into, uint32_t count, uint64_t seed)
 {
     struct metadata_response *out = into;
@@ -188,14 +259,17 @@ static void offset_commit(struct arena *arena, void *into, uint32_t count, uint6
 }
 
 const struct sample_case samples_cases[] = {
-    {"HeartbeatRequest-4",              &wire_heartbeat_request,                4,  0,     heartbeat       },
+    {"HeartbeatRequest-4",              &wire_heartbeat_request,                4,  0,     heartbeat,        NULL           },
     {"ConsumerGroupHeartbeatRequest-1", &wire_consumer_group_heartbeat_request, 1,  0,
-     consumer_heartbeat                                                                                    },
-    {"BrokerHeartbeatRequest-2",        &wire_broker_heartbeat_request,         2,  0,     broker_heartbeat},
-    {"FetchRequest-16",                 &wire_fetch_request,                    16, 30,    fetch           },
-    {"ProduceRequest-9",                &wire_produce_request,                  9,  16384, produce         },
-    {"OffsetCommitRequest-9",           &wire_offset_commit_request,            9,  100,   offset_commit   },
-    {"MetadataResponse-12",             &wire_metadata_response,                12, 100,   metadata        },
+     consumer_heartbeat,                                                                                     NULL           },
+    {"BrokerHeartbeatRequest-2",        &wire_broker_heartbeat_request,         2,  0,     broker_heartbeat, NULL           },
+    {"ApiVersionsResponse-4",           &wire_api_versions_response,            4,  60,    api_versions,     NULL           },
+    {"FetchRequest-16",                 &wire_fetch_request,                    16, 30,    fetch,            NULL           },
+    {"FetchResponse-16",                &wire_fetch_response,                   16, 30,    fetched,          fetched_outside},
+    {"ProduceRequest-9",                &wire_produce_request,                  9,  16384, produce,          produce_outside},
+    {"OffsetCommitRequest-9",           &wire_offset_commit_request,            9,  100,   offset_commit,    NULL           },
+    {"JoinGroupResponse-9",             &wire_join_group_response,              9,  1000,  joined,           NULL           },
+    {"MetadataResponse-12",             &wire_metadata_response,                12, 100,   metadata,         NULL           },
 };
 const uint32_t samples_case_count = ARRAY_SIZE(samples_cases);
 

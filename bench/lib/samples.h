@@ -8,12 +8,14 @@
 #define SAMPLES_VARIANTS 64u
 
 struct sample_case {
-    const char *name; /* "HeartbeatRequest-4", "FetchRequest-16-30" */
+    const char *name; /* "HeartbeatRequest-4", "FetchRequest-16" */
     const struct wire_message *message;
     int16_t version;
-    uint32_t count; /* Partitions or topics. */
+    uint32_t count; /* Partitions, topics, members, or bytes of records. */
     /* Fill the struct with variant `seed`; what it points to lies in the arena. */
     void (*fill)(struct arena *arena, void *out, uint32_t count, uint64_t seed);
+    /* Leave the records outside, as on the way to a socket; NULL: the message has none. */
+    void (*outside)(void *message);
 };
 
 extern const struct sample_case samples_cases[];

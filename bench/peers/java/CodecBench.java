@@ -1,8 +1,10 @@
 package dohle.bench;
 
+import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.EOFException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -10,9 +12,15 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.apache.kafka.common.message.ApiMessageType;
+import org.apache.kafka.common.network.Send;
+import org.apache.kafka.common.network.TransferableChannel;
+import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
+import org.apache.kafka.common.protocol.SendBuilder;
+import org.apache.kafka.common.requests.RequestHeader;
+import org.apache.kafka.common.requests.ResponseHeader;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Mode;
@@ -35,6 +43,8 @@ public class CodecBench {
     private ByteBuffer[] bytes;
     private ApiMessage[] messages;
     private ByteBuffer out;
+    private RequestHeader requestHeader;
+    private ResponseHeader responseHeader;
     private int next;
 
     @Setup
@@ -72,6 +82,17 @@ public class CodecBench {
             out.flip();
             if (!out.equals(bytes[i])) throw new IllegalStateException(sample + " is not written as it was read");
         }
+        if (request) requestHeader = new RequestHeader(ApiKeys.forId(type.apiKey()), version, "codec", 7);
+        else responseHeader = new ResponseHeader(7, type.responseHeaderVersion(version));
+        for (int i = 0; i < bytes.length; i++) {
+            next = i;
+            Channel sent = new Channel();
+            Send send = send();
+            while (!send.completed()) send.writeTo(sent);
+            ByteBuffer body = ByteBuffer.wrap(sent.bytes.toByteArray());
+            body.position(body.limit() - bytes[i].remaining());
+            if (!body.equals(bytes[i])) throw new IllegalStateException(sample + " is not sent as it was read");
+        }
     }
 
     @Benchmark
@@ -90,5 +111,57 @@ public class CodecBench {
         out.clear();
         message.write(new ByteBufferAccessor(out), cache, version);
         return size;
+    }
+
+    /** The frame as the clients and the broker hand it to a socket: the records stay where they are. */
+    @Benchmark
+    public Send send() {
+        ApiMessage message = messages[next++ % messages.length];
+        return requestHeader != null ? SendBuilder.buildRequestSend(requestHeader, message)
+            : SendBuilder.buildResponseSend(responseHeader, message, version);
+    }
+
+    /** A socket that keeps what is written. */
+    private static final class Channel implements TransferableChannel {
+        private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+        @Override
+        public int write(ByteBuffer from) {
+            byte[] all = new byte[from.remaining()];
+            from.get(all);
+            bytes.writeBytes(all);
+            return all.length;
+        }
+
+        @Override
+        public long write(ByteBuffer[] from, int offset, int length) {
+            long written = 0;
+            for (int i = offset; i < offset + length; i++) written += write(from[i]);
+            return written;
+        }
+
+        @Override
+        public long write(ByteBuffer[] from) {
+            return write(from, 0, from.length);
+        }
+
+        @Override
+        public boolean hasPendingWrites() {
+            return false;
+        }
+
+        @Override
+        public long transferFrom(FileChannel file, long position, long count) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public boolean isOpen() {
+            return true;
+        }
+
+        @Override
+        public void close() {
+        }
     }
 }

@@ -69,8 +69,11 @@ fn main() {
     bench::<HeartbeatRequest>(dir, "HeartbeatRequest", 4, round);
     bench::<ConsumerGroupHeartbeatRequest>(dir, "ConsumerGroupHeartbeatRequest", 1, round);
     bench::<BrokerHeartbeatRequest>(dir, "BrokerHeartbeatRequest", 2, round);
+    bench::<ApiVersionsResponse>(dir, "ApiVersionsResponse", 4, round);
     bench::<FetchRequest>(dir, "FetchRequest", 16, round);
+    bench::<FetchResponse>(dir, "FetchResponse", 16, round);
     bench::<ProduceRequest>(dir, "ProduceRequest", 9, round);
     bench::<OffsetCommitRequest>(dir, "OffsetCommitRequest", 9, round);
+    bench::<JoinGroupResponse>(dir, "JoinGroupResponse", 9, round);
     bench::<MetadataResponse>(dir, "MetadataResponse", 12, round);
 }
