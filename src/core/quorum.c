@@ -1,9 +1,10 @@
 /* quorum.c - life, roles, epochs and the high watermark; see quorum.h for the diagram.
  *
- * Run with one voter: from any state the node becomes candidate of the next epoch at its first tick
- * (or of the stored one, if it was stopped between vote and victory), and leader as soon as its
- * vote is durable. With more voters it stays where its quorum-state says and waits: elections among
- * several are not run by this build.
+ * Run with one voter: from any state the node becomes leader of the next epoch at its first tick
+ * (or of the stored one, if it was stopped between vote and victory). Its vote is victory at once,
+ * so one write of quorum-state tells both: before it is durable nobody hears of the epoch and
+ * nothing is appended in it. With more voters it stays where its quorum-state says and waits:
+ * elections among several are not run by this build.
  *
  *   what holds   epoch never falls; a role change that quorum-state must know of leaves
  * QUORUM_PERSIST first, and nothing after it is taken before quorum_persisted(); the high watermark
@@ -137,7 +138,6 @@ void quorum_persisted(struct quorum *quorum)
 {
     assert(quorum->persisting);
     quorum->persisting = false;
-    if (quorum->role == QUORUM_CANDIDATE && sole_voter(quorum)) become_leader(quorum);
 }
 
 static bool tick_is_due(const struct quorum *q)
@@ -153,17 +153,9 @@ void quorum_tick(struct quorum *quorum, const struct quorum_event *event)
     if (!tick_is_due(quorum)) return;
     quorum->epoch_start =
         event->log->end; /* Nothing is appended before this epoch's first record. */
-    if (quorum->role ==
-        QUORUM_CANDIDATE) { /* Stopped between vote and victory: the vote is durable. */
-        become_leader(quorum);
-        return;
-    }
-    quorum->role = QUORUM_CANDIDATE;
-    quorum->epoch++;
-    quorum->leader_id = -1;
-    quorum->voted_id = quorum->self->voters[0].id;
-    quorum->voted_directory = quorum->self->voters[0].directory;
-    effect_persist(quorum);
+    if (quorum->role != QUORUM_CANDIDATE) quorum->epoch++;
+    quorum->role = QUORUM_CANDIDATE; /* Stopped between vote and victory it is one already. */
+    become_leader(quorum);
 }
 
 int64_t quorum_deadline(const struct quorum *quorum)

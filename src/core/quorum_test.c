@@ -59,23 +59,17 @@ static struct quorum_effect take(struct rig *rig, enum quorum_effect_kind kind)
     return effect;
 }
 
-/* Vote, persist, lead, persist, first record durable: only then there is a high watermark. */
+/* Vote and lead, persist, first record durable: only then there is a high watermark. */
 static void lead(struct rig *rig, int32_t epoch)
 {
     struct quorum_effect effect;
     assert_int_equal(quorum_deadline(rig->quorum), 0);
     quorum_tick(rig->quorum, &rig->event);
-    if (quorum_role(rig->quorum) == QUORUM_CANDIDATE) {
-        effect = take(rig, QUORUM_PERSIST);
-        assert_int_equal(effect.stored.voted_id, 1);
-        assert_int_equal(effect.stored.leader_id, -1);
-        assert_int_equal(effect.stored.leader_epoch, epoch);
-        assert_false(
-            quorum_effect(rig->quorum, &effect)); /* Held back until the vote is durable. */
-        quorum_persisted(rig->quorum);
-    }
     effect = take(rig, QUORUM_PERSIST);
     assert_int_equal(effect.stored.leader_id, 1);
+    assert_int_equal(effect.stored.voted_id, -1);
+    assert_int_equal(effect.stored.leader_epoch, epoch);
+    assert_false(quorum_effect(rig->quorum, &effect)); /* Nothing before it is durable. */
     quorum_persisted(rig->quorum);
     assert_int_equal(take(rig, QUORUM_LEAD).epoch, epoch);
     assert_int_equal(quorum_epoch(rig->quorum), epoch);
