@@ -4,7 +4,7 @@
 #   make test      unit tests (address and undefined sanitizers)
 #   make sim ARGS="FIRST COUNT"   seeds of the simulator
 #   make tidy      the rules that a program can check
-#   make install   program, library, header, completions under PREFIX (/usr/local), below DESTDIR
+#   make install   program, library, header, manual, completions under PREFIX (/usr/local), below DESTDIR
 #   make B=other   build into another folder
 #   make CC=clang  the other compiler
 #   make SAN=1     sanitizers in everything (use with B=); TSAN=1: the thread sanitizer instead
@@ -192,13 +192,15 @@ VERSION = $(shell sed -n 's/^\#define DOHLE_VERSION  *"\(.*\)".*/\1/p' src/cli/v
 .PHONY: install
 install: build $(B)/include/dohle-wire.h
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(B)/dohle $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(B)/include/dohle-wire.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(B)/libdohle-wire.a $(DESTDIR)$(PREFIX)/lib/
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' include/dohle-wire.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/dohle-wire.pc
 	$(B)/dohle completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/dohle
 	$(B)/dohle completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_dohle
+	$(B)/dohle man > $(DESTDIR)$(PREFIX)/share/man/man1/dohle.1
 
 # ---- fuzzing: test/fuzz/x.c is a target of libFuzzer; test/fuzz/run builds (clang, FUZZ=1) and runs them
 LINK_FUZZ = -Wl,--start-group $(B)/libcli.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group

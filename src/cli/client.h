@@ -48,6 +48,12 @@
     X(consume_start_queue)                                                                         \
     X(consume_stop)                                                                                \
     X(consume_batch_queue)                                                                         \
+    X(subscribe)                                                                                   \
+    X(assignment)                                                                                  \
+    X(poll_set_consumer)                                                                           \
+    X(consumer_poll)                                                                               \
+    X(consumer_close)                                                                              \
+    X(commit)                                                                                      \
     X(message_destroy)                                                                             \
     X(message_timestamp)                                                                           \
     X(message_headers)                                                                             \

@@ -19,6 +19,7 @@ extern const struct cli_command command_group_list;
 extern const struct cli_command command_group_reset_offsets;
 extern const struct cli_command command_log_check;
 extern const struct cli_command command_log_dump;
+extern const struct cli_command command_man;
 extern const struct cli_command command_produce;
 extern const struct cli_command command_ready;
 extern const struct cli_command command_start;
@@ -74,6 +75,7 @@ const struct cli_command *const cli_commands[] = {
     &command_check_liveness,
     &command_check_broker_liveness,
     &command_completions,
+    &command_man,
 };
 const int cli_command_count = ARRAY_SIZE(cli_commands);
 

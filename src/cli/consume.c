@@ -1,6 +1,8 @@
 /* consume.c - `dohle consume`: the records of a topic, from somewhere to the end or on and on.
  *
  * Every partition is read by itself, without a group: nothing is committed, nobody is disturbed.
+ * With
+ * --group it is a member (consume_group.c).
  * "The end" is what a partition held when the command began. */
 #include "cli/consume.h"
 #include "cli/clock.h"
@@ -234,6 +236,42 @@ static enum cli_exit read_options(struct consume *consume,
     return CLI_USAGE;
 }
 
+/* --group: what else may be given with it, and the run. */
+static enum cli_exit run_in_group(struct consume *consume, struct cli *cli)
+{
+    const char *group = cli_value(cli, "group"), *from = cli_value(cli, "from");
+    bool at_end = from != NULL && strcmp(from, "end") == 0;
+    if (cli_has(cli, "partition") || cli_has(cli, "tail"))
+        return (enum cli_exit)cli_fail(cli, CLI_USAGE,
+                                       "a group gives out the partitions and knows where it is: "
+                                       "--partition and --tail are not for --group");
+    if (from != NULL && !at_end && strcmp(from, "beginning") != 0) {
+        cli_fail(cli, CLI_USAGE, "with --group, --from is beginning or end");
+        cli_hint(cli, "`dohle group reset-offsets %s` moves a group to an offset or a time", group);
+        return CLI_USAGE;
+    }
+    const char *const settings[] = CONSUME_GROUP_SETTINGS(group, at_end ? "latest" : "earliest");
+    enum cli_exit code = client_open(cli, RD_KAFKA_CONSUMER, settings, &consume->client);
+    if (code != CLI_OK) return code;
+    struct consume_grouped grouped = {
+        .client = &consume->client,
+        .printer = &consume->printer,
+        .progress = &consume->progress,
+        .follow = consume->follow,
+        .limit = consume->limit,
+        .stopped = &consume_stopped,
+    };
+    struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    client_progress_begin(&consume->progress);
+    if (isatty(STDOUT_FILENO) == 1) consume->progress.on = false;
+    code = consume_grouped(&grouped);
+    client_progress_end(&consume->progress);
+    client_close(&consume->client);
+    return code;
+}
+
 static int run(struct cli *cli)
 {
     static const char *const settings[] = {"enable.partition.eof",
@@ -248,6 +286,7 @@ static int run(struct cli *cli)
     struct sigaction stop = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
     enum cli_exit code = read_options(&consume, cli, &from);
+    if (code == CLI_OK && cli_has(cli, "group")) return (int)run_in_group(&consume, cli);
     if (code == CLI_OK) code = client_open(cli, RD_KAFKA_CONSUMER, settings, &consume.client);
     if (code != CLI_OK) return (int)code;
     code = find_parts(&consume);
@@ -278,6 +317,12 @@ static const struct cli_option options[] = {
     CLI_OPTION("tail", 0, "N", "The last N of each partition, as --from -N."),
     CLI_FLAG("follow", 'f', "Go on with what comes, until Ctrl-C or --count."),
     CLI_OPTION("count", 'n', "N", "End after N records."),
+    CLI_OPTION(
+        "group",
+        'g',
+        "GROUP",
+        "As a member of this group: share the partitions with the others, go on where it was, "
+        "commit what was printed. --from then says where a new group begins."),
     CLI_OPTION("partition", 'p', "N", "Only this partition; may be repeated."),
     CLI_CHOICE("format", 0, "FORMAT", "value|full|json|hex", "How a record is printed (value)."),
     CLI_OPTION(
@@ -295,9 +340,10 @@ const struct cli_command command_consume = {
     .name = "consume",
     .group = CLI_TALK,
     .summary = "read records: from an offset or a time, to the end or on and on",
-    .arguments = "TOPIC [--from WHERE | --tail N] [--follow] [--count N] [--json] [-b HOST:PORT]",
+    .arguments =
+        "TOPIC [--from WHERE | --tail N] [--follow] [--count N] [--group GROUP] [--json] [-b HOST:PORT]",
     .about =
-        "Reads all partitions without a group, so nothing is committed. Ends at what the topic "
+        "Reads all partitions without a group, so nothing is committed, or with --group its share. Ends at what the topic "
         "held when it began, or goes on with --follow. A line of JSON can be given to `dohle "
         "produce --format json`. On a terminal long transfers into a file or pipe tell how far "
         "they are.\n\n"

@@ -1,6 +1,8 @@
 /* consume.h - what the files of `dohle consume` share. */
 #pragma once
 
+#include <signal.h>
+
 #include "cli/client.h"
 
 #define CONSUME_PARTITIONS_MAX 10000
@@ -47,5 +49,28 @@ struct consume_printer {
 
 /* Is the template sound? False: it was said. */
 MUST_USE bool consume_template_check(struct cli *cli, const char *pattern);
+
+/* ---- as a member of a group (consume_group.c) ------------------------------------------------ */
+
+struct consume_grouped {
+    struct client *client; /* Open, with a group's settings. */
+    struct consume_printer *printer;
+    struct client_progress *progress;
+    bool follow;
+    uint64_t limit;                       /* Records; 0: no limit. */
+    const sig_atomic_t volatile *stopped; /* Not 0: end. */
+};
+
+/* The settings of a member of `group` that begins at the beginning, or at the end, where the group
+ * has committed nothing; six pairs and NULL. */
+#define CONSUME_GROUP_SETTINGS(group, begin)                                                       \
+    {                                                                                              \
+        "group.id", (group), "auto.offset.reset", (begin), "enable.auto.commit", "false",          \
+            "enable.auto.offset.store", "true", "enable.partition.eof", "true",                    \
+            "fetch.message.max.bytes", "4194304", NULL                                             \
+    }
+
+/* Join, print what comes, commit what was printed, leave. CLI_OK, or it was said. */
+MUST_USE enum cli_exit consume_grouped(struct consume_grouped *grouped);
 
 void consume_print(struct consume_printer *printer, const rd_kafka_message_t *message);

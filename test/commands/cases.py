@@ -244,6 +244,22 @@ def member(*topics):
     raise AssertionError("no stable group")
 
 
+def test_consume_in_a_group():
+    """What was printed is committed: the next run goes on behind it, whatever ended the last."""
+    dohle("topic", "create", "g-share", "--partitions", "2")
+    dohle("produce", "g-share", data=b"".join(b"%d\n" % i for i in range(20)))
+    assert sorted(map(int, dohle("consume", "g-share", "--group", "g-mine").split())) == list(range(20))
+    assert dohle("consume", "g-share", "--group", "g-mine") == ""
+    dohle("produce", "g-share", data=b"20\n21\n22\n23\n24\n")
+    some = dohle("consume", "g-share", "--group", "g-mine", "--count", "3").split()
+    rest = dohle("consume", "g-share", "--group", "g-mine").split()
+    assert len(some) == 3 and sorted(map(int, some + rest)) == list(range(20, 25)), (some, rest)
+    assert dohle("consume", "g-share", "--group", "g-new", "--from", "end") == ""
+    dohle("consume", "g-share", "--group", "g-new", "--tail", "3", code=2)
+    dohle("consume", "g-share", "--group", "g-new", "--from", "12", code=2)
+    dohle("consume", "g-none", "--group", "g-new", code=1)
+
+
 def test_groups():
     dohle("topic", "create", "g-words", "--partitions", "1")
     dohle("produce", "g-words", data=b"a\nb\nc\nd\n")
