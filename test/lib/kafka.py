@@ -19,28 +19,30 @@ def libs_of(version):
     return ROOT / f"build/kafka-libs-{version}"
 
 
-def available(version=None):
-    """None if Java and the jars (of the reference, or of another release) are here, fetched if need be; else why not."""
+def available(version=None, shell=False):
+    """None if Java and the jars (of the reference, or of another release; with its metadata shell) are here, fetched if need be; else why
+    not."""
+    mark = "complete-shell" if shell else "complete"
     libs = LIBS if version is None else libs_of(version)
     need = subprocess.run([str(ROOT / "test/toolchains/need"), "java"], stdout=subprocess.PIPE, text=True)
     if need.returncode != 0:
         return need.stdout.strip() or "no Java"
-    if (libs / "complete").exists():
+    if (libs / mark).exists():
         return None
     libs.mkdir(parents=True, exist_ok=True)
     shutil.copy(POM, libs / "pom.xml")
-    release = [] if version is None else [f"-Dkafka={version}"]
+    release = ([] if version is None else [f"-Dkafka={version}"]) + (["-Pshell"] if shell else [])
     done = subprocess.run(["mvn", "-q", "-B", "-f", str(libs / "pom.xml"), "dependency:copy-dependencies", *release,
                            "-DincludeScope=runtime", f"-DoutputDirectory={libs}"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         return "Maven could not fetch Apache Kafka's jars: " + done.stdout.strip()[-300:]
-    (libs / "complete").touch()
+    (libs / mark).touch()
     return None
 
 
-def java(main, *arguments, data=None, seconds=120, check=True):
-    done = subprocess.run(["java", "-Xmx512m", "-cp", f"{LIBS}/*", main, *arguments], input=data, stdout=subprocess.PIPE,
+def java(main, *arguments, data=None, seconds=120, check=True, libs=LIBS):
+    done = subprocess.run(["java", "-Xmx512m", "-cp", f"{libs}/*", main, *arguments], input=data, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=seconds)
     if check and done.returncode != 0:
         raise RuntimeError(f"{main} {' '.join(arguments)}: {done.stdout.decode()[-800:]}{done.stderr.decode()[-800:]}")
