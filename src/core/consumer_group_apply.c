@@ -79,6 +79,7 @@ static enum groups_result apply_group(const struct applying *a)
     if (in == NULL) {
         if (group->members.count > 0 || group->targets.count > 0) return GROUPS_E_FAULT;
         if (group->assignment_epoch != -1) return GROUPS_E_FAULT;
+        a->groups->ended = group_hash(a->group->id);
         group_forget(a->group);
         return GROUPS_OK;
     }

@@ -2,6 +2,8 @@
  * by number, each with the records that Apache Kafka 4.4 writes. */
 #include "core/consumer_group_rig.h"
 
+#include "gen/config_record.h"
+
 #include "gen/offset_commit_request.h"
 #include "gen/register_broker_record.h"
 
@@ -182,6 +184,29 @@ static void session(void **state)
                  " | 8 m1 gone; 7 m1 gone; 5 m1 gone; 3 e3 nothing; 6 e3 t0");
     assert_trace(crig_until(rig, 200000), "");
     assert_trace(crig_beat(rig, "m1", (struct crig_beat){.epoch = 2}), "error 25 |");
+}
+
+/* T190: a group's own setting is held within the broker's bounds as they are now. */
+static void bounded_setting(void **state)
+{
+    struct crig *rig = *state;
+    struct step step;
+    step_begin(&step, &rig->arena, rig->now, RIG_WALL);
+    struct config_record *config = step_add(&step, &wire_config_record, 0);
+    config->resource_type = IMAGE_RESOURCE_GROUP;
+    config->resource_name = VIEW("g");
+    config->name = VIEW("consumer.session.timeout.ms");
+    config->value = VIEW("50000");
+    crig_image_apply(rig, &step);
+    crig_topic(rig, "foo", 2);
+    crig_join(rig, "m1", "foo");
+    assert_trace(crig_until(rig, 49999), "");
+    rig->options.session.max_ms = 48000;
+    crig_options_set(rig);
+    crig_beat(rig, "m1", (struct crig_beat){.epoch = 2});
+    assert_trace(crig_until(rig, 49999 + 47999), "");
+    assert_trace(crig_until(rig, 49999 + 48000),
+                 " | 8 m1 gone; 7 m1 gone; 5 m1 gone; 3 e3 nothing; 6 e3 t0");
 }
 
 /* T95: who does not give up in time is removed, heartbeats or not. */
@@ -640,25 +665,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, crig_setup, crig_teardown)
-        CASE(alone),
-        CASE(refusals),
-        CASE(reconciliation),
-        CASE(lost_answer),
-        CASE(session),
-        CASE(rebalance_timeout),
-        CASE(static_members),
-        CASE(full),
-        CASE(rejoin),
-        CASE(assignment_interval),
-        CASE(assignor_wish),
-        CASE(regexes),
-        CASE(expressions_come_late),
-        CASE(trims),
-        CASE(topics_change),
-        CASE(failed_append),
-        CASE(commits),
-        CASE(reload),
-        CASE(hashes),
+        CASE(alone),           CASE(refusals),
+        CASE(reconciliation),  CASE(lost_answer),
+        CASE(session),         CASE(rebalance_timeout),
+        CASE(static_members),  CASE(full),
+        CASE(rejoin),          CASE(assignment_interval),
+        CASE(bounded_setting), CASE(assignor_wish),
+        CASE(regexes),         CASE(expressions_come_late),
+        CASE(trims),           CASE(topics_change),
+        CASE(failed_append),   CASE(commits),
+        CASE(reload),          CASE(hashes),
         CASE(torture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,7 +84,9 @@ struct group {
                                         offsets is then as in an empty classic one. */
     enum group_state state;
     enum group_state previous;
-    int64_t state_wall_ms;     /* -1: unknown. */
+    int64_t state_wall_ms; /* -1: unknown. */
+    bool
+        downgraded; /* By its newest record, which followed a consumer group's end: to rebalance. */
     struct view protocol_type; /* Null: none. Blocks of their own. */
     struct view protocol;      /* Null: none. */
     int32_t generation;
@@ -156,6 +158,7 @@ struct groups {
     struct consumer_group_options consumer_options;
     uint64_t topics_version; /* Grows when topics, partitions or racks change. */
     struct consumer_settle settle;
+    uint64_t ended; /* A hash of the consumer group whose end was the newest record; else 0. */
     struct group_options options;
     uint64_t seed;
     struct map by_id;
@@ -268,6 +271,8 @@ MUST_USE bool group_record_put(const struct group *group,
 MUST_USE bool group_tombstone_put(struct step *step, struct view id);
 /* Tombstones of a group without members, whichever kind it is. STEP_MORE: no room. */
 MUST_USE enum step_result group_end_put(const struct group *group, struct step *step);
+/* For groups->ended: never 0. */
+uint64_t group_hash(struct view id);
 /* A key's or a value's message behind its two bytes of type or version. NULL: it is not one, or
  * there is no memory (arena->failed). */
 const void *group_part_decode(struct arena *arena,

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/reader.h"
+#include "base/xxh3.h"
 #include "gen/group_metadata_key.h"
 #include "gen/group_metadata_value.h"
 #include "gen/join_group_response.h"
@@ -182,9 +183,16 @@ static void load_clear(struct group *group)
     group_text_free(group->groups->mem, &group->protocol);
 }
 
+uint64_t group_hash(struct view id)
+{
+    return xxh3_64(id.data, id.size) | 1; /* Never 0. */
+}
+
+/* `ended`: groups->ended before this record. */
 static enum groups_result load_group(struct groups *groups,
                                      struct view id,
-                                     const struct group_metadata_value *in)
+                                     const struct group_metadata_value *in,
+                                     uint64_t ended)
 {
     struct group *group = groups_find(groups, id);
     if (in == NULL) {
@@ -204,6 +212,7 @@ static enum groups_result load_group(struct groups *groups,
     group->leader = in->leader.null ? NULL : group_member(group, in->leader);
     group->state = group->members.count == 0 ? GROUP_EMPTY : GROUP_STABLE;
     group->previous = GROUP_EMPTY;
+    group->downgraded = ended == group_hash(id);
     group->state_wall_ms = in->current_state_timestamp;
     return made ? GROUPS_OK : GROUPS_E_MEMORY;
 }
@@ -215,6 +224,8 @@ enum groups_result groups_load(struct groups *groups,
                                struct groups_place place)
 {
     struct decoded record;
+    uint64_t ended = groups->ended;
+    groups->ended = 0;
     if (!key.null && key.size >= 2 && consumer_key((int16_t)load_be16(key.data)))
         return consumer_group_apply(groups, arena, key, value);
     enum groups_result result = record_decode(arena, key, value, &record);
@@ -222,7 +233,7 @@ enum groups_result groups_load(struct groups *groups,
     if (record.type != KEY_GROUP_METADATA)
         return offsets_apply(groups, record.key, record.value, place);
     const struct group_metadata_key *of = record.key;
-    return load_group(groups, of->group, record.value);
+    return load_group(groups, of->group, record.value, ended);
 }
 
 enum groups_result groups_load_marker(struct groups *groups, int64_t producer_id, bool committed)
@@ -239,7 +250,10 @@ void groups_loaded(struct groups *groups, const struct step *step)
         if (group->consumer != NULL) consumer_group_loaded(group);
         list_foreach (at, &group->member_list)
             group_touch(container_of(at, struct member, link));
-        if (group->members.count <= groups->options.size_max) continue;
+        /* Apache Kafka forgets the second: partitions of who made it a classic group have no owner
+         * then until somebody joins or leaves. */
+        bool unfinished = group->downgraded && group->members.count > 0;
+        if (group->members.count <= groups->options.size_max && !unfinished) continue;
         struct step none = *step; /* Nobody has joined yet: it makes no record. */
         group_prepare(group, &none);
         assert(none.record_count == step->record_count);
@@ -284,7 +298,7 @@ static enum groups_result apply_group(struct groups *groups,
         group_forget(group);
         return GROUPS_OK;
     }
-    if (decision->kind == DECISION_DOWNGRADE) return load_group(groups, id, in);
+    if (decision->kind == DECISION_DOWNGRADE) return load_group(groups, id, in, 0);
     if (decision->kind == DECISION_SYNC && decision->group == group)
         return apply_assignments(group, in) ? GROUPS_OK : GROUPS_E_MEMORY;
     return GROUPS_OK;
