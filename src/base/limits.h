@@ -26,7 +26,7 @@
 #define STEP_RECORDS_MAX 10000u
 
 /* Objects of the metadata image (a partition, a broker, a topic, ...) that a snapshot looks at in
- * one turn: about a millisecond. */
+ * one turn: a tenth of a millisecond or two. */
 #define SNAPSHOT_SLICE_OBJECTS 1000u
 
 /* Heartbeats of brokers, registered or not, that the controller remembers for one session timeout:
