@@ -47,6 +47,8 @@ struct bench {
     uint32_t next;
     uint32_t batch_bytes;
     int32_t batch_records;
+    bool rising; /* Each batch is later than the one before. */
+    int64_t later_ms;
 };
 
 static _Noreturn void fail(const char *what, long long value)
@@ -181,6 +183,15 @@ static void make_batches(struct bench *bench, uint32_t record_bytes, uint32_t ba
     compress_work_free(&work);
 }
 
+/* Move all of a batch's times. */
+static void make_later(uint8_t *batch, uint32_t size, int64_t to_ms)
+{
+    int64_t base_ms = (int64_t)load_be64(batch + BATCH_AT_BASE_TIMESTAMP);
+    int64_t max_ms = (int64_t)load_be64(batch + BATCH_AT_MAX_TIMESTAMP) + to_ms - base_ms;
+    store_be64(batch + BATCH_AT_BASE_TIMESTAMP, (uint64_t)to_ms);
+    (void)batch_set_timestamp(batch, size, false, max_ms);
+}
+
 /* Append one batch; waits while none is free or the log is busy. */
 static void append(struct bench *bench, struct log *log)
 {
@@ -188,6 +199,8 @@ static void append(struct bench *bench, struct log *log)
     while (buf->references > 1)
         turn(bench, 100);
     batch_stamp(buf->data, 0, -1); /* As a producer sends it. */
+    if (bench->rising)
+        make_later(buf->data, buf->size_bytes, 1700000000000 + ++bench->later_ms * 1000);
     struct log_append in = {.buf = buf,
                             .size_bytes = buf->size_bytes,
                             .wall_ms = io_wall_ms(bench->io),
@@ -461,14 +474,19 @@ static void run_unclean_start(struct bench *bench, int32_t count, uint64_t unmar
     append(bench, use_log(bench, count / 2));
     while (log_end_durable(use_log(bench, count / 2)) < log_end_assigned(use_log(bench, count / 2)))
         turn(bench, 100);
-    printf("first_append_s %.4f\n", now() - before);
+    printf("first_append_s %.4f\nfirst_scanned_mib %.1f\n", now() - before,
+           (double)log_recovered(use_log(bench, count / 2))->scanned_bytes / 1048576);
     struct log_dir_info info;
     do {
         turn(bench, 100);
         logs_dir_info(bench->logs, 0, &info);
     } while (info.unrecovered > 0);
-    printf("all_recovered_s %.4f\nrecovery_cpu_s %.4f\n", now() - before,
-           cpu(RUSAGE_SELF) - cpu_before);
+    double recovered = now() - before, recovery_cpu = cpu(RUSAGE_SELF) - cpu_before;
+    uint64_t scanned = 0;
+    for (int32_t i = 0; i < count; i++)
+        scanned += log_recovered(use_log(bench, i))->scanned_bytes;
+    printf("all_recovered_s %.4f\nrecovery_cpu_s %.4f\nscanned_mib %.1f\n", recovered, recovery_cpu,
+           (double)scanned / 1048576);
 }
 
 int main(int count, char **a)
@@ -493,6 +511,7 @@ int main(int count, char **a)
     else if (commits)
         run_commit(&bench, (int32_t)n[0], (int)n[1], n[2]);
     else if (opens) {
+        bench.rising = true;
         make_logs(&bench, (int32_t)n[0], n[1]);
         stop(&bench);
         run_clean_start(&bench, (int32_t)n[0]);

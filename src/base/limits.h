@@ -91,8 +91,16 @@
 #define LOG_UNSYNCED_MAX (64u * 1024u * 1024u)
 
 /* Bytes made durable in a log directory before its recovery points are written ahead of their time:
- * what a recovery after a crash reads and writes again, half a second of a usual disk. */
-#define LOG_UNMARKED_MAX (256u * 1024u * 1024u)
+ * what a recovery after a crash reads and writes again, a fraction of a second of a usual disk. */
+#define LOG_UNMARKED_MAX (64u * 1024u * 1024u)
+
+/* Bytes by which a log's last segment grows before the recovery points ahead of their time bring it
+ * a place to resume at: what a recovery reads of it, once to twice, whatever the segment's size. */
+#define LOG_RESUME_BYTES (16u * 1024u * 1024u)
+
+/* Producer snapshots that are no segment's first: a recovery takes the newest but one that the
+ * recovery point has passed, and the point may be one behind. */
+#define LOG_RESUME_SNAPSHOTS 3u
 
 /* Entries of log.dirs: more disks than a machine of this kind has. */
 #define LOG_DIRS_MAX 32u

@@ -52,7 +52,7 @@ struct change_snapshots {
     int error;
 };
 
-/* Producer snapshots above the new end are of a log that is no more. */
+/* Producer snapshots above the new end, or of before a restart, are of a log that is no more. */
 static bool change_snapshot(void *context, const char *name)
 {
     struct change_snapshots *snapshots = context;
@@ -63,7 +63,8 @@ static bool change_snapshot(void *context, const char *name)
             __builtin_add_overflow(base, name[i] - '0', &base))
             return true;
     }
-    if (strcmp(name + 20, ".snapshot") != 0 || base <= snapshots->change->offset) return true;
+    if (strcmp(name + 20, ".snapshot") != 0) return true;
+    if (!snapshots->change->restart && base <= snapshots->change->offset) return true;
     struct disk_path path = log_path(snapshots->change->work.log, name);
     snapshots->error = disk_unlink_if_there(snapshots->io, path.text);
     return snapshots->error == 0;

@@ -65,6 +65,7 @@ int log_close_files(struct log *log)
     for (uint32_t i = 0; i < log->segment_count && error == 0; i++)
         error = close_segment(log, log->segments[i]);
     if (error == 0) error = close_snapshot(log);
+    if (error == 0) error = log_resume_drop(log->logs->io, log, log->end, 0);
     if (error == 0) error = close_epochs(log);
     if (error == 0) error = io_disk_sync_dir(log->logs->io, log_folder(log).text);
     return error;

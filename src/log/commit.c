@@ -104,7 +104,8 @@ static void commit_done(struct log_commit *commit, int64_t result)
         commit_segment(directory, container_of(node, struct segment, dirty));
     list_foreach (node, &commit->logs)
         commit_names(directory, container_of(node, struct log, names));
-    if (directory->unmarked_bytes > LOG_UNMARKED_MAX) logs->recovery_moved = true;
+    if (directory->unmarked_bytes > LOG_UNMARKED_MAX && !logs->recovery_moved)
+        logs->recovery_moved = logs->resumes_wanted = true;
 }
 
 static void commit_files_done(struct io_op *op)

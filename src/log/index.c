@@ -256,6 +256,45 @@ int index_load(struct io *io,
     return 0;
 }
 
+/* Make the file `to` bytes long, those from `from` on being `bytes`, and sync it. */
+static int index_put(struct io *io,
+                     struct io_file *file,
+                     const uint8_t *bytes,
+                     uint64_t from,
+                     uint64_t to)
+{
+    int error = 0;
+    int64_t size = io_disk_size(io, file);
+    if (size < 0) return (int)size;
+    if (to > from) {
+        int64_t put = io_disk_write(io, file, bytes, to - from, from);
+        if (put < 0)
+            error = (int)put;
+        else if ((uint64_t)put != to - from)
+            error = -EIO;
+    }
+    if (error == 0 && size > (int64_t)to) error = io_disk_truncate(io, file, to);
+    return error == 0 ? io_disk_sync(io, file) : error;
+}
+
+int index_extend(struct io *io, const char *path, uint32_t at, const struct index *more)
+{
+    struct io_file *file;
+    int error = io_disk_open(io, path, IO_OPEN_WRITE | IO_OPEN_CREATE, &file);
+    if (error < 0) return error;
+    uint64_t from = (uint64_t)at * more->width;
+    int64_t size = io_disk_size(io, file);
+    if (size < 0)
+        error = (int)size;
+    else if ((uint64_t)size < from)
+        error = -ENODATA;
+    else
+        error =
+            index_put(io, file, more->entries, from, from + (uint64_t)more->count * more->width);
+    io_disk_close(io, file);
+    return error;
+}
+
 int index_store(struct io *io, const char *path, const struct index *index)
 {
     assert(index->loaded);
@@ -269,15 +308,7 @@ int index_store(struct io *io, const char *path, const struct index *index)
     int64_t size = io_disk_size(io, file);
     if (size < 0) error = (int)size;
     if (error == 0 && size < (int64_t)from) from = 0; /* It lost what it had: write all. */
-    if (error == 0 && to > from) {
-        int64_t put = io_disk_write(io, file, index->entries + from, to - from, from);
-        if (put < 0)
-            error = (int)put;
-        else if ((uint64_t)put != to - from)
-            error = -EIO;
-    }
-    if (error == 0 && size > (int64_t)to) error = io_disk_truncate(io, file, to);
-    if (error == 0) error = io_disk_sync(io, file);
+    if (error == 0) error = index_put(io, file, index->entries + from, from, to);
     io_disk_close(io, file);
     return error;
 }

@@ -105,6 +105,10 @@ MUST_USE int index_load(struct io *io,
                         uint32_t max_bytes,
                         struct index *index);
 
+/* Make the file hold the `at` entries that it has and `more` behind them, and sync it. Creates it.
+ * 0; -ENODATA: it has fewer, nothing has changed; -errno. Blocks. */
+MUST_USE int index_extend(struct io *io, const char *path, uint32_t at, const struct index *more);
+
 /* Make the file hold exactly the entries and sync it. Creates it. 0 or -errno. Blocks. Does not
  * change `index`: the caller sets `stored` when it knows. */
 MUST_USE int index_store(struct io *io, const char *path, const struct index *index);

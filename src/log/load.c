@@ -117,10 +117,9 @@ static int load_recover_all(struct load *load)
     uint32_t at = log_segment_floor(log, load->recover_from);
     if (at == UINT32_MAX) at = 0;
     if (at >= log->segment_count) return 0;
-    int error = load_producers_snapshot(load, log->segments[at]->base);
-    if (error == 0)
+    int error = load_resume(load, log->segments[at]);
+    if (error == 0 && load->resume_bytes == 0)
         error = load_producers_replay(load, log->producers.offset_end, log->segments[at]->base);
-    load->end = log->segments[at]->base;
     bool cut = false;
     for (; at < log->segment_count && error == 0; at++) {
         struct segment *segment = log->segments[at];
@@ -145,23 +144,25 @@ static int load_recover_all(struct load *load)
     return error;
 }
 
-/* Kafka's rule for snapshot files: those at a segment's base stay, and the newest. */
+/* Those at a segment's base stay, as Kafka has it, and of the others the newest (resume.c). */
 static int load_drop_snapshots(struct load *load)
 {
     const struct log *log = load->log;
-    bool newest = true;
+    uint32_t most = load->recover_from == INT64_MAX ? 1 : LOG_RESUME_SNAPSHOTS, others = 0;
     for (uint32_t i = load->base_count; i > 0; i--) {
         const struct load_base *at = &load->bases[i - 1];
         if ((at->kinds & LOAD_SNAPSHOT) == 0) continue;
         uint32_t floor = log_segment_floor(log, at->base);
         bool of_segment = floor != UINT32_MAX && log->segments[floor]->base == at->base;
-        bool keep = at->base <= load->end && (of_segment || newest);
-        if (at->base <= load->end) newest = false;
+        bool keep = at->base <= load->end && (of_segment || others < most);
+        if (keep && !of_segment) others++;
+        if (keep && at->base > log_active(log)->base) log_active(log)->resume_count++;
         if (keep) continue;
         struct segment_name name = segment_file_name(at->base, ".snapshot");
         int error = disk_unlink_if_there(load->io, log_path(log, name.text).text);
         if (error < 0) return error;
     }
+    log_active(log)->resume_lone = log_active(log)->resume_count == 1;
     return 0;
 }
 
@@ -226,6 +227,8 @@ static int load_state(struct load *load)
         if (error == 0) error = load_producers_replay(load, from, log->end);
     }
     log->producers.offset_end = log->end;
+    if (load->recover_from == INT64_MAX)
+        log_active(log)->resume_bytes = log_active(log)->size_bytes;
     if (error == 0) error = load_drop_snapshots(load);
     if (error == 0 && load->recover_from != INT64_MAX)
         error = io_disk_sync_dir(load->io, log_folder(log).text);

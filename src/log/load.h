@@ -32,9 +32,11 @@ struct load {
     int64_t recovery_point; /* From the checkpoint: all below was durable. */
     int64_t recover_from;   /* Segments from this base on are scanned; INT64_MAX: none. */
     int64_t end;            /* One past the last offset found so far. */
-    bool folder;            /* It is there. */
-    bool epochs_rebuild;    /* The epochs' file is missing or does not hold. */
-    bool synced;            /* The folder's names have been made durable. */
+    uint32_t
+        resume_bytes;    /* Where reading the first segment to be recovered begins; 0: its base. */
+    bool folder;         /* It is there. */
+    bool epochs_rebuild; /* The epochs' file is missing or does not hold. */
+    bool synced;         /* The folder's names have been made durable. */
     bool damaged;
     bool stray;           /* The folder was another topic's and is out of the way. */
     struct uuid topic_id; /* As found; zero: none. */
@@ -50,7 +52,16 @@ MUST_USE int load_delete_segment(struct load *load, int64_t base);
 MUST_USE int load_segment_open(struct load *load,
                                struct segment *segment,
                                const struct load_base *at);
+/* LOG_NOT_FOUND: the file is missing or too large; what it holds is not checked. */
+MUST_USE int load_index(struct load *load, struct segment *segment, struct index *index);
+MUST_USE int load_first(struct load *load, struct segment *segment, struct io_file *file);
+MUST_USE int load_open_file(struct load *load, int64_t base, int flags, struct io_file **file);
+void load_close_file(struct load *load, struct io_file *file);
 MUST_USE int load_segment_recover(struct load *load, struct segment *segment, bool *cut);
 MUST_USE int load_epochs_rebuild(struct load *load);
 MUST_USE int load_producers_replay(struct load *load, int64_t from, int64_t to);
 MUST_USE int load_producers_snapshot(struct load *load, int64_t at_most);
+
+/* load_resume.c: make ready to recover `segment`, the first one: `resume_bytes`, `end`, its
+ * indexes below that place, and the producers as a snapshot has them. 0 or -errno. */
+MUST_USE int load_resume(struct load *load, struct segment *segment);

@@ -14,13 +14,13 @@
 
 #define LOAD_INDEX_MAX (512u * 1024u * 1024u)
 
-static int load_open_file(struct load *load, int64_t base, int flags, struct io_file **file)
+int load_open_file(struct load *load, int64_t base, int flags, struct io_file **file)
 {
     struct segment_name name = segment_file_name(base, ".log");
     return io_disk_open(load->io, log_path(load->log, name.text).text, flags, file);
 }
 
-static void load_close_file(struct load *load, struct io_file *file)
+void load_close_file(struct load *load, struct io_file *file)
 {
     load->scan.file = NULL;
     load->scan.window_bytes = 0;
@@ -85,7 +85,7 @@ static int recover_scan(struct load *load,
                         enum scan_result *why,
                         uint32_t *durable)
 {
-    *durable = 0;
+    *durable = segment->size_bytes;
     for (;;) {
         *why = load_next(load, segment);
         if (*why == SCAN_FAILED) return (int)load->scan.error;
@@ -98,7 +98,8 @@ static int recover_scan(struct load *load,
         segment->size_bytes = (uint32_t)load->scan.at;
         load->end = batch_last_offset(header) + 1;
         int error = load_feed_epoch(load);
-        if (error == 0) error = replay_batch(&load->scan, &load->log->producers, &segment->txns);
+        if (error == 0 && load->end > load->log->producers.offset_end) /* Not in the snapshot. */
+            error = replay_batch(&load->scan, &load->log->producers, &segment->txns);
         if (error < 0) return error;
     }
 }
@@ -145,7 +146,10 @@ int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
     struct io_file *file;
     int error = load_open_file(load, segment->base, IO_OPEN_WRITE, &file);
     if (error < 0) return error;
-    recover_reset(load, segment);
+    uint32_t from = load->resume_bytes; /* Of the first segment; the next ones from their base. */
+    load->resume_bytes = 0;
+    if (from == 0) recover_reset(load, segment);
+    segment->size_bytes = segment->resume_bytes = from;
     load->end = MAX(load->end, segment->base);
     int64_t size = io_disk_size(load->io, file);
     enum scan_result why = SCAN_END;
@@ -153,12 +157,12 @@ int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
     if (size > INT32_MAX) size = INT32_MAX; /* Positions are 31 bits; nothing valid lies behind. */
     if (size < 0) error = (int)size;
     if (error == 0) {
-        scan_seek(&load->scan, file, 0, (uint64_t)size);
+        scan_seek(&load->scan, file, from, (uint64_t)size);
         load->scan.crc = true;
         error = recover_scan(load, segment, &why, &durable);
         load->scan.crc = false;
         found->segments++;
-        found->scanned_bytes += (uint64_t)size;
+        found->scanned_bytes += (uint64_t)size - from;
     }
     *cut = why != SCAN_END;
     if (error == 0 && *cut && load->end < load->recovery_point) load->damaged = true;
@@ -176,7 +180,7 @@ int load_segment_recover(struct load *load, struct segment *segment, bool *cut)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int open_index(struct load *load, struct segment *segment, struct index *index)
+int load_index(struct load *load, struct segment *segment, struct index *index)
 {
     const char *suffix = index->width == INDEX_OFFSET_BYTES ? ".index"
                          : index->width == INDEX_TIME_BYTES ? ".timeindex"
@@ -185,7 +189,13 @@ static int open_index(struct load *load, struct segment *segment, struct index *
     int error =
         index_load(load->io, load->mem, log_path(load->log, name.text).text, LOAD_INDEX_MAX, index);
     if (error == -EFBIG || error == -ENOENT) return LOG_NOT_FOUND;
-    if (error < 0) return error;
+    return error < 0 ? error : LOG_OK;
+}
+
+static int open_index(struct load *load, struct segment *segment, struct index *index)
+{
+    int result = load_index(load, segment, index);
+    if (result != LOG_OK) return result;
     return index_valid(index, segment->base, segment->size_bytes) ? LOG_OK : LOG_NOT_FOUND;
 }
 
@@ -216,7 +226,7 @@ static int open_tail(struct load *load, struct segment *segment, struct io_file 
 }
 
 /* MaxTimestamp of the first batch: it decides when the segment is rolled. */
-static int open_first(struct load *load, struct segment *segment, struct io_file *file)
+int load_first(struct load *load, struct segment *segment, struct io_file *file)
 {
     segment->first_timestamp_ms = -1;
     if (segment->size_bytes == 0) return LOG_OK;
@@ -253,7 +263,7 @@ static int open_active(struct load *load, struct segment *segment)
     int error = load_open_file(load, segment->base, IO_OPEN_READ, &file);
     if (error < 0) return error;
     result = open_tail(load, segment, file);
-    if (result == LOG_OK) result = open_first(load, segment, file);
+    if (result == LOG_OK) result = load_first(load, segment, file);
     if (result == LOG_OK && segment->times.count > 0) result = open_times(load, segment, file);
     load_close_file(load, file);
     return result;

@@ -9,7 +9,8 @@
  *   - offsets follow one another without a hole;
  *   - the last durable idempotent batch is still known as a duplicate;
  *   - it can be appended to, stopped, and opened again with the same contents.
- * The environment variable CRASH_SEEDS (1) says how many seeds; CRASH_ONLY=script:nth shows one. */
+ * The environment variable CRASH_SEEDS (1) says how many seeds; CRASH_ONLY=script:nth shows one;
+ * CRASH_TEST=crash_x runs one script. */
 #include "log/script_rig_test.h"
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
@@ -130,6 +131,7 @@ CRASH_TEST(compact)
 CRASH_TEST(retain)
 CRASH_TEST(expire)
 CRASH_TEST(lookups)
+CRASH_TEST(resume)
 
 int main(void)
 {
@@ -139,7 +141,8 @@ int main(void)
         cmocka_unit_test(crash_delete_records),  cmocka_unit_test(crash_delete_log),
         cmocka_unit_test(crash_transactions),    cmocka_unit_test(crash_compact),
         cmocka_unit_test(crash_retain),          cmocka_unit_test(crash_lookups),
-        cmocka_unit_test(crash_expire),
+        cmocka_unit_test(crash_expire),          cmocka_unit_test(crash_resume),
     };
+    if (getenv("CRASH_TEST") != NULL) cmocka_set_test_filter(getenv("CRASH_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,16 @@ struct answers {
     int64_t epoch_end[8];
 };
 
+enum kind {
+    CLEAN,
+    KILLED,
+    RESUMED, /* Killed; the recovery begins inside the only segment. */
+};
+static const char *const kind_names[] = {"after a clean stop", "after a kill",
+                                         "beside a place to resume at"};
+
 struct original {
+    enum kind kind;
     struct sim_world *world;
     struct sim_node *node;
     struct model model;
@@ -78,9 +87,9 @@ static void transaction(struct crash_run *run, bool commit)
     settle(run);
 }
 
-static void write_log(struct crash_run *run)
+static void write_log(struct crash_run *run, int32_t epochs)
 {
-    for (int32_t epoch = 1; epoch <= 5; epoch += 2) {
+    for (int32_t epoch = 1; epoch <= 2 * epochs - 1; epoch += 2) {
         assert_int_equal(log_epoch_begin(run->log, epoch), LOG_OK);
         fill(run, 24, 200);
         transaction(run, false);
@@ -138,32 +147,60 @@ static bool ask(const struct original *of, struct crash_run *run, struct answers
     return result == LOG_OK;
 }
 
-static void original_make(struct original *of, bool clean)
+/* The world that a log of this kind is opened in. */
+static void set_up(struct crash_run *run, enum kind kind)
 {
+    run->rig->config.segment_bytes = kind == RESUMED ? 1 << 20 : 24 * 1024;
+    run->rig->config.index_interval_bytes = 512;
+}
+
+/* The disk as it is, opened: is only a part of it read? */
+static void assert_resumes(struct original *of)
+{
+    struct sim_world *world = rig_world(5);
+    struct sim_node *node = sim_node_fork(world, of->node, SIM_CRASH_KILL, 0);
+    struct rig *rig = rig_on(node);
+    struct crash_run run = {.rig = rig, .node = node, .model = &of->model};
+    set_up(&run, of->kind);
+    assert_true(start(&run) && open_log(&run, false));
+    const struct log_recovery *found = log_recovered(run.log);
+    assert_int_equal(found->segments, 1);
+    assert_true(found->scanned_bytes > 0);
+    assert_true(found->scanned_bytes < log_size_bytes(run.log) / 2);
+    sim_world_free(world);
+    free(rig);
+}
+
+static void original_make(struct original *of, enum kind kind)
+{
+    bool clean = kind == CLEAN;
     memset(of, 0, sizeof(*of));
+    of->kind = kind;
     of->world = rig_world(3);
     of->node = sim_node_new(of->world, "n");
     struct rig *rig = rig_on(of->node);
-    rig->config.segment_bytes = 24 * 1024;
-    rig->config.index_interval_bytes = 512;
     (void)snprintf(of->dir, sizeof(of->dir), "%s", rig->dir);
-    struct crash_run run = {.rig = rig, .node = of->node, .model = &of->model};
+    struct crash_run run = {
+        .rig = rig, .node = of->node, .model = &of->model, .resume_bytes = kind == RESUMED ? 1 : 0};
+    set_up(&run, kind);
     format(rig);
     assert_true(start(&run) && open_log(&run, true));
-    write_log(&run);
+    int32_t epochs = kind == RESUMED ? 2 : 3;
+    write_log(&run, epochs);
     if (clean) {
         stop(&run);
         assert_true(start(&run) && open_log(&run, false));
     }
-    assert_true(log_segments(run.log) >= 3);
+    assert_true(kind == RESUMED || log_segments(run.log) >= 3);
     assert_true(ask(of, &run, &of->answers));
     of->answers.by_every_time = ask_every_time(of, &run);
-    assert_int_equal(of->answers.aborted_count, 6);
+    assert_int_equal(of->answers.aborted_count, 2 * epochs);
     settle(&run);
     if (clean) stop(&run);
     of->model.end = of->answers.end;
     if (!clean) sim_node_crash(of->node, SIM_CRASH_KILL, 0);
     free(rig);
+    if (kind == RESUMED) assert_resumes(of);
 }
 
 /* ---- judging --------------------------------------------------------------------------------- */
@@ -236,8 +273,9 @@ static bool duplicate_is_known(struct crash_run *run)
 }
 
 /* One flip. "": as good as whole; "said": an error tells; else what is wrong. */
-static const char *judge_flip(struct original *of, const char *name, uint64_t bit, bool clean)
+static const char *judge_flip(struct original *of, const char *name, uint64_t bit)
 {
+    bool clean = of->kind == CLEAN;
     const char *verdict = "said";
     struct sim_world *world = rig_world(5);
     struct sim_node *node = sim_node_fork(world, of->node, SIM_CRASH_KILL, 0);
@@ -245,9 +283,8 @@ static const char *judge_flip(struct original *of, const char *name, uint64_t bi
     (void)snprintf(path, sizeof(path), "%s/%s", of->dir, name);
     assert_true(sim_node_rot(node, path, bit));
     struct rig *rig = rig_on(node);
-    rig->config.segment_bytes = 24 * 1024;
-    rig->config.index_interval_bytes = 512;
     struct crash_run run = {.rig = rig, .node = node, .model = &of->model, .trouble = true};
+    set_up(&run, of->kind);
     if (start(&run) && open_log(&run, false)) {
         struct answers answers;
         bool wrong = false, asked = ask(of, &run, &answers);
@@ -286,10 +323,12 @@ static uint64_t file_bytes(const struct original *of, const char *name)
     return size;
 }
 
-static void flip_file(struct original *of, const char *name, bool clean, struct tally *tally)
+static void flip_file(struct original *of, const char *name, struct tally *tally)
 {
     const char *text = getenv("DAMAGE_EVERY");
     uint64_t every = text == NULL ? EVERY_USUAL : strtoull(text, NULL, 10);
+    /* The batches are flipped bit by bit in the other two; here it is what is beside them. */
+    if (of->kind == RESUMED && strstr(name, ".log") != NULL) every = MAX(every, 11u);
     uint64_t bits = file_bytes(of, name) * 8, first = 0, shown = 0;
     const char *only = getenv("DAMAGE_ONLY");
     if (only != NULL) {
@@ -299,7 +338,7 @@ static void flip_file(struct original *of, const char *name, bool clean, struct 
         bits = first + 1;
     }
     for (uint64_t bit = first; bit < bits; bit += every) {
-        const char *verdict = judge_flip(of, name, bit, clean);
+        const char *verdict = judge_flip(of, name, bit);
         tally->bits++;
         tally->whole += verdict[0] == '\0';
         bool said = strcmp(verdict, "said") == 0;
@@ -336,17 +375,17 @@ static void list_names(const struct original *of, struct names *names)
     sim_world_free(world);
 }
 
-static void flip_all(bool clean)
+static void flip_all(enum kind kind)
 {
     static struct original of;
-    original_make(&of, clean);
+    original_make(&of, kind);
     struct names names;
     list_names(&of, &names);
     struct tally tally = {0};
     uint64_t log_bytes = 0;
     for (int i = 0; i < names.count; i++) {
         log_bytes += file_bytes(&of, names.text[i]);
-        flip_file(&of, names.text[i], clean, &tally);
+        flip_file(&of, names.text[i], &tally);
     }
     static const char *const others[] = {"recovery-point-offset-checkpoint",
                                          "log-start-offset-checkpoint",
@@ -355,11 +394,11 @@ static void flip_all(bool clean)
                                          "meta.properties",
                                          ".kafka_cleanshutdown"};
     for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-        flip_file(&of, others[i], clean, &tally);
+        flip_file(&of, others[i], &tally);
     print_message("%s: %llu bytes, %llu bits flipped: %llu said, %llu harmless, %llu wrong\n",
-                  clean ? "after a clean stop" : "after a kill", (unsigned long long)log_bytes,
-                  (unsigned long long)tally.bits, (unsigned long long)tally.said,
-                  (unsigned long long)tally.whole, (unsigned long long)tally.wrong);
+                  kind_names[kind], (unsigned long long)log_bytes, (unsigned long long)tally.bits,
+                  (unsigned long long)tally.said, (unsigned long long)tally.whole,
+                  (unsigned long long)tally.wrong);
     sim_world_free(of.world);
     assert_int_equal(tally.wrong, 0);
 }
@@ -367,13 +406,19 @@ static void flip_all(bool clean)
 static void every_bit_after_a_clean_stop(void **state)
 {
     (void)state;
-    flip_all(true);
+    flip_all(CLEAN);
 }
 
 static void every_bit_after_a_kill(void **state)
 {
     (void)state;
-    flip_all(false);
+    flip_all(KILLED);
+}
+
+static void every_bit_beside_a_place_to_resume_at(void **state)
+{
+    (void)state;
+    flip_all(RESUMED);
 }
 
 int main(void)
@@ -381,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_bit_after_a_clean_stop),
         cmocka_unit_test(every_bit_after_a_kill),
+        cmocka_unit_test(every_bit_beside_a_place_to_resume_at),
     };
     if (getenv("DAMAGE_TEST") != NULL) cmocka_set_test_filter(getenv("DAMAGE_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,7 @@ static const struct script scripts[] = {
     {"retain",          script_retain         },
     {"expire",          script_expire         },
     {"lookups",         script_lookups        },
+    {"resume",          script_resume         },
 };
 
 /* Let what is in flight come to an end, whatever it is. */
@@ -74,8 +75,9 @@ static bool judge_healed(struct crash_run *run, struct verdict *verdict)
     bool opened = open_log(run, run->model->durable == 0);
     if (!opened) opened = open_log(run, run->model->durable == 0);
     if (!opened) return wrong(verdict, "does not open: %s", run->rig->said);
-    for (int i = 0; i < 500 && info.full; i++) {
-        rig_turn(run->rig); /* Twenty milliseconds each. */
+    int64_t until_ms = io_now_ms(run->rig->io) + 10000;
+    while (info.full && io_now_ms(run->rig->io) < until_ms) {
+        rig_turn(run->rig);
         logs_dir_info(run->rig->logs, 0, &info);
     }
     if (info.full) return wrong(verdict, "still full");

@@ -53,8 +53,10 @@ struct logs_options {
     uint32_t open_files_max;     /* Idle files above this are closed. 0: the default. */
     uint32_t unsynced_max_bytes; /* Per directory. 0: LOG_UNSYNCED_MAX. */
     uint64_t disk_max_bytes;     /* dohle.disk.max.bytes: of all segments together. 0: no bound. */
-    int64_t retention_interval_ms;      /* log.retention.check.interval.ms. 0: 300000. */
-    int64_t checkpoint_interval_ms;     /* log.flush.offset.checkpoint.interval.ms. 0: 60000. */
+    int64_t retention_interval_ms;  /* log.retention.check.interval.ms. 0: 300000. */
+    int64_t checkpoint_interval_ms; /* log.flush.offset.checkpoint.interval.ms. 0: 60000. */
+    uint32_t resume_bytes; /* Growth of a log's last segment that brings it what a recovery needs to
+                              begin near its end. 0: LOG_RESUME_BYTES. */
     int64_t high_watermark_interval_ms; /* replica.high.watermark.checkpoint.interval.ms. 0: 5000 */
     int64_t cleaner_backoff_ms;         /* log.cleaner.backoff.ms. 0: 15000. */
     uint32_t cleaner_map_bytes; /* log.cleaner.dedupe.buffer.size. 0: LOG_CLEANER_MAP_BYTES. */

@@ -306,6 +306,7 @@ static void open_defaults(struct logs_options *options)
     if (options->unsynced_max_bytes == 0) options->unsynced_max_bytes = LOG_UNSYNCED_MAX / parts;
     if (options->retention_interval_ms == 0) options->retention_interval_ms = 300000;
     if (options->checkpoint_interval_ms == 0) options->checkpoint_interval_ms = 60000;
+    if (options->resume_bytes == 0) options->resume_bytes = LOG_RESUME_BYTES;
     if (options->high_watermark_interval_ms == 0) options->high_watermark_interval_ms = 5000;
     if (options->cleaner_backoff_ms == 0) options->cleaner_backoff_ms = 15000;
     if (options->cleaner_map_bytes == 0) options->cleaner_map_bytes = LOG_CLEANER_MAP_BYTES;

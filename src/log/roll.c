@@ -31,6 +31,8 @@ static int64_t seal_run(struct io *io, void *argument)
     if (error == 0) error = index_store(io, seal->times.text, &segment->times);
     if (error == 0 && segment->txns.count > 0)
         error = index_store(io, seal->txns.text, &segment->txns);
+    if (error == 0 && segment->txns.count > 0) /* Nothing else tells that it was there. */
+        error = io_disk_sync_dir(io, log_folder(seal->work.log).text);
     if (error == 0 && seal->snapshot.size_bytes > 0)
         error = disk_write_synced(io, seal->producers.text, sink_view(&seal->snapshot));
     return error;

@@ -20,6 +20,11 @@ struct model {
     bool has_last;               /* The last durable idempotent batch: */
     struct rig_batch last;
     int64_t last_offset;
+    bool indexed; /* Ask for times and aborted transactions, too. */
+    struct {
+        int64_t producer_id, offset_first, marker; /* Offset of its marker. */
+    } aborted[8];
+    uint32_t aborted_count;
 };
 
 struct crash_run {
@@ -30,6 +35,8 @@ struct crash_run {
     int32_t sequence;
     bool trouble;                  /* Faults are arranged: steps may fail, then the script ends. */
     int64_t retention_interval_ms; /* For the next start; 0: the usual. */
+    uint32_t
+        resume_bytes; /* If > 0: checkpoints all the time, and where to resume after so many. */
 };
 
 static inline bool dead(const struct crash_run *run)
@@ -133,6 +140,8 @@ static inline bool start(struct crash_run *run)
         .cleaner_backoff_ms = 5,
         .retention_interval_ms = run->retention_interval_ms,
         .cleaner_map_bytes = 1,
+        .checkpoint_interval_ms = run->resume_bytes > 0 ? 1 : 0,
+        .resume_bytes = run->resume_bytes,
         .say = rig_say,
         .context = rig,
     };
@@ -272,15 +281,34 @@ static inline void script_delete_log(struct crash_run *run)
         rig_turn(run->rig);
 }
 
+/* The batch that was taken last is the marker. */
+static inline void model_aborted(struct model *model, int64_t producer_id, int64_t first)
+{
+    uint32_t at = model->aborted_count++;
+    assert_true(at < 8);
+    model->aborted[at].producer_id = producer_id;
+    model->aborted[at].offset_first = first;
+    model->aborted[at].marker = model->end - 1;
+}
+
+/* The log ends here now: markers above are gone. */
+static inline void model_aborted_cut(struct model *model, int64_t end)
+{
+    while (model->aborted_count > 0 && model->aborted[model->aborted_count - 1].marker >= end)
+        model->aborted_count--;
+}
+
 static inline void script_transactions(struct crash_run *run)
 {
+    run->model->indexed = true;
     for (int i = 0; i < 4 && !dead(run); i++) {
         struct rig_batch what = {.count = 2,
                                  .value_bytes = 100,
                                  .producer_id = 40 + i,
                                  .transactional = true,
                                  .timestamp_ms = 7000 + i};
-        append(run, &what);
+        int64_t first = run->model->end;
+        bool begun = append(run, &what);
         append_next(run, 1, 50);
         if (dead(run)) return;
         struct buf *buf = rig_marker_buf(run->rig, 40 + i, 0, i % 2 == 0);
@@ -291,8 +319,10 @@ static inline void script_transactions(struct crash_run *run)
                                 .origin = LOG_COORDINATOR,
                                 .produce_version = INT16_MAX};
         struct log_appended out;
-        if (log_append(run->log, &in, &out) == LOG_OK)
+        if (log_append(run->log, &in, &out) == LOG_OK) {
             model_take(run->model, out.offset_first, buf);
+            if (begun && i % 2 != 0) model_aborted(run->model, 40 + i, first);
+        }
         buf_release(buf);
         settle(run);
     }
@@ -358,6 +388,42 @@ static inline void script_expire(struct crash_run *run)
 static inline void query_over(struct log_query *query)
 {
     query->log = NULL;
+}
+
+/* One segment with places to resume at, written as it grows: across a transaction that is aborted,
+ * a stop, a cut, and a roll. */
+static inline void script_resume(struct crash_run *run)
+{
+    stop(run);
+    run->resume_bytes = 1;
+    run->model->indexed = true;
+    run->rig->config.segment_bytes = 3000;
+    run->rig->config.index_interval_bytes = 150;
+    if (dead(run) || !start(run) || !open_log(run, false)) return;
+    script_transactions(run); /* Ends with a stop. */
+    if (dead(run) || !start(run) || !open_log(run, false)) return;
+    model_aborted_cut(run->model, log_end_assigned(run->log));
+    for (int i = 0; i < 4 && !dead(run); i++)
+        append_next(run, 2, 100);
+    static struct log_task task;
+    if (dead(run)) return;
+    task = (struct log_task){.done = task_over};
+    int64_t to = run->model->end - 3; /* Into the last batch but one, */
+    for (uint32_t i = 0; i < run->model->aborted_count; i++)
+        run->model->indexed &= run->model->aborted[i].marker < to - 1; /* if they were taken. */
+    model_cut(run->model, to - 1);
+    log_truncate(run->log, to, &task);
+    wait_for(run, &task);
+    if (dead(run) || task.result != LOG_OK) return;
+    run->model->end = log_end_assigned(run->log);
+    if (!run->trouble) assert_int_equal(run->model->end, to - 1);
+    if (run->model->end != to - 1) return;
+    for (int64_t o = run->model->end; o < MODEL_RECORDS; o++)
+        run->model->crc[o] = 0;
+    for (int k = 0; k < 12 && !dead(run); k++) { /* Of the same sizes as what was cut, and more. */
+        append(run, &(struct rig_batch){.count = 2, .value_bytes = 100, .timestamp_ms = 9000 - k});
+        settle(run);
+    }
 }
 
 /* All that asks and changes nothing, of a log that was opened anew. */
@@ -462,6 +528,34 @@ static inline bool judge_compacted(struct crash_run *run, struct verdict *verdic
     return judge_keys(run->model, found, verdict);
 }
 
+/* What the indexes know: the largest time, and just the aborted transactions that ended. */
+static inline bool judge_indexes(struct crash_run *run, int64_t most_ms, struct verdict *verdict)
+{
+    const struct model *model = run->model;
+    int64_t end = log_end_assigned(run->log);
+    struct log_query query = {
+        .log = run->log, .timestamp_ms = LOG_MAX_TIMESTAMP, .done = query_over};
+    log_query_start(&query);
+    for (int i = 0; i < 1000 && query.log != NULL; i++)
+        rig_turn(run->rig);
+    if (query.result != LOG_OK || query.found_timestamp_ms != most_ms)
+        return wrong(verdict, "the largest time: %d, %lld instead of %lld", query.result,
+                     (long long)query.found_timestamp_ms, (long long)most_ms);
+    struct log_aborted found[16];
+    uint32_t count = 0, wanted = 0;
+    struct log_read in = {.offset = log_start(run->log), .offset_end = end};
+    int result = rig_aborted(run->rig, run->log, &in, found, &count);
+    if (result != LOG_OK) return wrong(verdict, "aborted transactions: %d", result);
+    for (uint32_t i = 0; i < model->aborted_count; i++) {
+        if (model->aborted[i].marker >= end) continue;
+        bool same = wanted < count && found[wanted].producer_id == model->aborted[i].producer_id &&
+                    found[wanted].offset_first == model->aborted[i].offset_first;
+        if (!same) return wrong(verdict, "an aborted transaction is not known");
+        wanted++;
+    }
+    return wanted == count || wrong(verdict, "%u aborted transactions of %u", count, wanted);
+}
+
 /* Every batch from the start to the end against the model. */
 static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
 {
@@ -469,6 +563,7 @@ static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
     if (model->compacts) return judge_compacted(run, verdict);
     int64_t end = log_end_assigned(run->log);
     int64_t offset = log_start(run->log);
+    int64_t most_ms = -1;
     while (offset < end) {
         struct log_read in = {offset, INT64_MAX, 64 * 1024, true};
         struct log_range range;
@@ -494,6 +589,7 @@ static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
                    model->crc[header.base_offset] == header.crc &&
                    model->base[header.base_offset] == header.base_offset;
             offset = batch_last_offset(&header) + 1;
+            most_ms = MAX(most_ms, header.max_timestamp);
         }
         free(bytes);
         log_range_release(&range);
@@ -502,7 +598,7 @@ static inline bool judge_records(struct crash_run *run, struct verdict *verdict)
                          (long long)header.base_offset, (long long)offset,
                          (long long)log_start(run->log), (long long)end);
     }
-    return true;
+    return !model->indexed || end == 0 || judge_indexes(run, most_ms, verdict);
 }
 
 /* Append, stop, start: nothing may have been left that shows later. */
@@ -544,6 +640,7 @@ static inline bool judge(struct crash_run *run, struct verdict *verdict)
         return wrong(verdict, "end %lld, durable %lld", (long long)end, (long long)model->durable);
     if (begin > model->start_max || (begin < model->start_min && end > model->start_min))
         return wrong(verdict, "start %lld", (long long)begin);
+    model_aborted_cut(model, end);
     return judge_records(run, verdict) && judge_going_on(run, verdict);
 }
 

@@ -58,8 +58,11 @@ struct segment {
     int64_t modified_wall_ms;
     int64_t jitter_ms;
     uint32_t since_index_bytes;
+    uint32_t resume_bytes;  /* So far its files have what a recovery needs (resume.c), */
+    uint32_t resume_count;  /* and so many snapshots above its base. */
     uint32_t txns_unproved; /* Of `txns`, so many are a file's word: proved at their first use. */
     bool times_known;       /* `most` is set. */
+    bool resume_lone;       /* Of those snapshots there is one, a clean stop's. */
     bool first_known;       /* first_timestamp_ms is set (or there is no batch). */
     bool swapping;          /* A compaction replaces it: its files may not be opened by name. */
     bool index_bad;         /* Its index files do not bear out: to be made anew. */
@@ -177,6 +180,7 @@ struct log {
     bool working;          /* One runs, or is being finished. */
     struct list queries;   /* struct log_query that wait for the opening. */
     bool epochs_flushing;  /* A work writes leader-epoch-checkpoint. */
+    bool resuming;         /* A work writes what a recovery needs (resume.c). */
     bool retain_failed;    /* Files that retention took remain: no more is deleted, none is read. */
     bool times_loading;    /* A work reads the closed segments' last times. */
     int times_error;       /* Of the last one; told once. */
@@ -293,6 +297,7 @@ struct logs {
     bool stopping;
     bool watermarks_moved; /* Since replication-offset-checkpoint was written. */
     bool recovery_moved;   /* Write recovery-point-offset-checkpoint soon. */
+    bool resumes_wanted;   /* For its bytes: let the logs that grew write where to resume. */
     bool starts_moved;     /* Since log-start-offset-checkpoint was. */
     bool cleaner_moved;    /* Since cleaner-offset-checkpoint was. */
     bool retry; /* Something could not be handed over for want of descriptors or memory. */
@@ -504,6 +509,13 @@ void tasks_checkpoint_lines(struct log_directory *directory,
 MUST_USE int tasks_checkpoint_write(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t log_recovery_point(const struct log *log);
 void log_epochs_flush(struct log *log);
+
+/* resume.c: let the log write what a recovery needs to begin near its end, if that is due; `timed`:
+ * less growth is enough. Returns whether a work was started. */
+bool log_resume_write(struct log *log, bool timed);
+
+/* Unlink the snapshots below an offset that are no segment's, but the newest `keep`. Blocks. */
+MUST_USE int log_resume_drop(struct io *io, const struct log *log, int64_t below, uint32_t keep);
 
 /* close.c */
 MUST_USE int log_close_files(struct log *log);

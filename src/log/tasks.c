@@ -252,12 +252,15 @@ static uint32_t flush_log(struct log *log)
     return started;
 }
 
-static void flush_some(struct logs *logs)
+static void flush_some(struct logs *logs, bool timed)
 {
     uint32_t started = 0;
     map_foreach (node, &logs->map) {
+        struct log *log = container_of(node, struct log, node);
         if (started >= FLUSHES_PER_TURN) break;
-        started += flush_log(container_of(node, struct log, node));
+        if (timed) started += flush_log(log);
+        bool may = log->state == LOG_READY && log->has_folder && log->directory->error == 0;
+        if (may && log_resume_write(log, timed)) started++;
     }
 }
 
@@ -311,10 +314,14 @@ static void retain_turn(struct logs *logs)
     }
 }
 
-/* One log at a time that was not recovered yet, when the work lane has nothing else. */
+/* One log at a time that was not recovered yet: one that is asked for waits for one other at most.
+ */
 static void recover_one(struct logs *logs)
 {
-    if (logs->in_flight > 0 || logs->stopping) return;
+    if (logs->stopping) return;
+    map_foreach (node, &logs->map) {
+        if (container_of(node, struct log, node)->state == LOG_OPENING) return;
+    }
     map_foreach (node, &logs->map) {
         struct log *log = container_of(node, struct log, node);
         if (!log->recover || log->state != LOG_CLOSED || log->directory->error != 0) continue;
@@ -354,8 +361,11 @@ static void tasks_checkpoints(struct logs *logs, int64_t now_ms)
     bool due = now_ms >= logs->next_checkpoint_ms;
     if (due) {
         logs->next_checkpoint_ms = now_ms + logs->options.checkpoint_interval_ms;
-        flush_some(logs);
+        flush_some(logs, true);
+    } else if (logs->resumes_wanted) {
+        flush_some(logs, false);
     }
+    logs->resumes_wanted = false;
     if (due || logs->recovery_moved)
         logs->recovery_moved = checkpoint_all(logs, CHECKPOINT_OF_RECOVERY);
     if (due || logs->starts_moved) logs->starts_moved = checkpoint_all(logs, CHECKPOINT_OF_STARTS);
