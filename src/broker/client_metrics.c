@@ -6,6 +6,7 @@
 
 #include "broker/broker.h"
 #include "broker/regex.h"
+#include "broker/stats.h"
 #include "core/config.h"
 #include "core/telemetry.h"
 #include "gen/get_telemetry_subscriptions_request.h"
@@ -341,17 +342,6 @@ struct printing {
     const struct node *node;
 };
 
-static void put_label(struct out *out, const char *name, struct view value)
-{
-    out_format(out, ",%s=\"", name);
-    for (uint32_t i = 0; i < value.size; i++) {
-        char c = (char)value.data[i];
-        if (c == '"' || c == '\\') out_char(out, '\\');
-        out_char(out, c >= 0 && c < 0x20 ? '?' : c);
-    }
-    out_char(out, '"');
-}
-
 static void print_one(void *context, const struct telemetry_series *series)
 {
     const struct printing *printing = context;
@@ -364,9 +354,9 @@ static void print_one(void *context, const struct telemetry_series *series)
     out_text(out, ",instance_id=\"");
     out_uuid(out, series->id);
     out_char(out, '"');
-    put_label(out, "client", series->client_id);
-    put_label(out, "software", series->software);
-    put_label(out, "software_version", series->software_version);
+    stats_put_label(out, "client", series->client_id);
+    stats_put_label(out, "software", series->software);
+    stats_put_label(out, "software_version", series->software_version);
     if (printing->node->count > 1) out_format(out, ",shard=\"%u\"", printing->node->index);
     out_format(out, "} %.17g\n", series->value);
 }

@@ -6,6 +6,7 @@
 
 #include "broker/broker.h"
 #include "broker/controller.h"
+#include "broker/stats.h"
 #include "core/quota.h"
 #include "gen/client_quota_record.h"
 
@@ -222,6 +223,49 @@ void quotas_mutated(struct node *node,
     struct quota_client client = {principal_name(principal), client_id};
     struct quota_use use = {QUOTA_MUTATION, partitions, io_now_ms(node->io)};
     (void)quota_mutate(node->quota, &client, &use, false, &allowed);
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+/* Of so many clients the use is printed: names are the clients' own choice. */
+#define TOLD_MAX 1000u
+
+struct telling {
+    struct out *out;
+    const struct node *node;
+};
+
+static void tell_value(const struct telling *telling,
+                       const struct quota_told *told,
+                       const char *what,
+                       double value)
+{
+    struct out *out = telling->out;
+    out_format(out, "dohle_client_quota{quota=\"%s\",value=\"%s\"", quota_name(told->kind), what);
+    if (!told->user.null)
+        stats_put_label(out, told->kind == QUOTA_CONNECTION ? "ip" : "user", told->user);
+    if (!told->client_id.null) stats_put_label(out, "client", told->client_id);
+    if (telling->node->count > 1) out_format(out, ",shard=\"%u\"", telling->node->index);
+    out_format(out, "} %.17g\n", value);
+}
+
+static void tell_one(void *context, const struct quota_told *told)
+{
+    const struct telling *telling = context;
+    if (!told->user.null && !out_is_utf8(told->user)) return;
+    if (!told->client_id.null && !out_is_utf8(told->client_id)) return;
+    tell_value(telling, told, told->kind == QUOTA_MUTATION ? "tokens" : "rate", told->rate);
+    tell_value(telling, told, "throttle_ms_total", (double)told->waited_ms);
+}
+
+void quotas_print(struct shard *shard, struct out *out, bool first)
+{
+    struct node *node = node_of(shard);
+    struct telling telling = {out, node};
+    if (first)
+        out_text(out, "# HELP dohle_client_quota What clients use of what they are limited in, and "
+                      "what they were told to wait.\n# TYPE dohle_client_quota untyped\n");
+    quota_each(node->quota, io_now_ms(node->io), TOLD_MAX / node->count, tell_one, &telling);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */

@@ -7,6 +7,7 @@
 
 #include "core/image.h"
 #include "net/request.h"
+#include "text/out.h"
 
 struct node;
 struct controller_call;
@@ -41,3 +42,7 @@ void quotas_mutated(struct node *node,
                     struct view principal,
                     struct view client_id,
                     uint32_t partitions);
+
+/* Lines of Prometheus text, for the clients that used quotas last; `first`: what the metric is,
+ * before them. */
+void quotas_print(struct shard *shard, struct out *out, bool first);

@@ -5,6 +5,7 @@
 
 #include "broker/broker.h"
 #include "broker/client_metrics.h"
+#include "broker/quotas.h"
 
 struct shard *stats_shard(const struct node *node)
 {
@@ -23,4 +24,20 @@ void stats_fill(struct shard *shard, struct stats *out)
 void stats_client_metrics(struct shard *shard, struct out *out)
 {
     client_metrics_print(shard, out, shard->index == 0);
+}
+
+void stats_client_quotas(struct shard *shard, struct out *out)
+{
+    quotas_print(shard, out, shard->index == 0);
+}
+
+void stats_put_label(struct out *out, const char *name, struct view value)
+{
+    out_format(out, ",%s=\"", name);
+    for (uint32_t i = 0; i < value.size; i++) {
+        char c = (char)value.data[i];
+        if (c == '"' || c == '\\') out_char(out, '\\');
+        out_char(out, c >= 0 && c < 0x20 ? '?' : c);
+    }
+    out_char(out, '"');
 }

@@ -15,6 +15,12 @@ struct stats {
 /* The node's first shard: where stats_fill is to be run (shard_post). */
 struct shard *stats_shard(const struct node *node);
 
+/* ,name="value", escaped as in Prometheus text. */
+void stats_put_label(struct out *out, const char *name, struct view value);
+
+/* What clients use against their quotas, in the same form. On the shard's thread. */
+void stats_client_quotas(struct shard *shard, struct out *out);
+
 /* What clients pushed of themselves, as lines of Prometheus text. On the shard's thread. */
 void stats_client_metrics(struct shard *shard, struct out *out);
 

@@ -78,6 +78,7 @@ struct metrics_question {
     struct metrics metrics;
     struct stats stats;
     struct out clients; /* What they pushed. */
+    struct out quotas;  /* What they use of theirs. */
 };
 
 static void fill_metrics(struct shard *shard, void *argument)
@@ -86,6 +87,7 @@ static void fill_metrics(struct shard *shard, void *argument)
     if (shard->index == 0) stats_fill(shard, &question->stats);
     metrics_gather(&question->metrics, &shard->metrics);
     stats_client_metrics(shard, &question->clients);
+    stats_client_quotas(shard, &question->quotas);
 }
 
 static void drop_metrics(void *argument)
@@ -93,6 +95,7 @@ static void drop_metrics(void *argument)
     struct metrics_question *question = argument;
     metrics_free(&question->metrics);
     out_free(&question->clients);
+    out_free(&question->quotas);
     free(question);
 }
 
@@ -156,6 +159,7 @@ static void metrics_page(struct console *console, struct console_reply *reply)
     memory_init(&question->mem, 0);
     metrics_init(&question->metrics, &question->mem, 1);
     out_init(&question->clients, &question->mem);
+    out_init(&question->quotas, &question->mem);
     enum ask_result result = ask_shard(console, 0, fill_metrics, question, drop_metrics);
     enum ask_result next = result; /* Of the other shards, one after the other, to the last. */
     for (uint32_t i = 1; next == ASK_DONE; i++)
@@ -173,6 +177,7 @@ static void metrics_page(struct console *console, struct console_reply *reply)
     put_values(&reply->body, &question->metrics);
     put_requests(&reply->body, &question->metrics);
     put_process(&reply->body);
+    out_view(&reply->body, out_so_far(&question->quotas));
     out_view(&reply->body, out_so_far(&question->clients));
     drop_metrics(question);
 }

@@ -62,6 +62,7 @@ struct quota_bucket {
     int64_t used_ms;
     uint8_t *key; /* Behind the samples. */
     double tokens;
+    int64_t waited_ms;
     int64_t tokens_ms; /* When they were counted; -1: never, the bucket is full. */
     struct quota_rate rate;
 };
@@ -302,7 +303,9 @@ int64_t quota_charge(struct quota *quota,
     double rate = quota_rate_measure(&bucket->rate, window, use->now_ms, &elapsed_ms);
     int64_t wait_ms = quota_rate_throttle_ms(rate, limit, elapsed_ms);
     bool short_wait = use->kind == QUOTA_REQUEST || use->kind == QUOTA_CONNECTION;
-    return short_wait ? MIN(wait_ms, window->sample_ms) : wait_ms;
+    if (short_wait) wait_ms = MIN(wait_ms, window->sample_ms);
+    if (use->amount > 0) bucket->waited_ms += wait_ms;
+    return wait_ms;
 }
 
 int64_t quota_mutate(struct quota *quota,
@@ -327,7 +330,50 @@ int64_t quota_mutate(struct quota *quota,
     if (*allowed) bucket->tokens -= use->amount;
     if (bucket->tokens >= 0 || (strict && *allowed)) return 0;
     double wait_ms = -bucket->tokens / limit * 1000 + 0.5;
-    return wait_ms >= INT32_MAX ? INT32_MAX : (int64_t)wait_ms;
+    int64_t told_ms = wait_ms >= INT32_MAX ? INT32_MAX : (int64_t)wait_ms;
+    bucket->waited_ms += told_ms;
+    return told_ms;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+const char *quota_name(enum quota_kind kind)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(quota_keys); i++)
+        if (quota_keys[i].kind == kind) return quota_keys[i].name;
+    return "";
+}
+
+/* A part of a bucket's key, and what is behind it. */
+static struct view take_part(const uint8_t **at)
+{
+    uint32_t size = load_be32(*at + 1);
+    struct view name = (*at)[0] == QUOTA_NAMED ? view_of(*at + 5, size) : VIEW_NULL;
+    *at += 5 + size;
+    return name;
+}
+
+void quota_each(struct quota *quota,
+                int64_t now_ms,
+                uint32_t max,
+                void (*visit)(void *context, const struct quota_told *told),
+                void *context)
+{
+    for (struct list *link = quota->used.previous; link != &quota->used && max > 0;
+         link = link->previous, max--) {
+        struct quota_bucket *bucket = container_of(link, struct quota_bucket, used);
+        const uint8_t *at = bucket->key;
+        struct quota_told told = {.kind = (enum quota_kind) * at++, .waited_ms = bucket->waited_ms};
+        int64_t elapsed_ms;
+        told.user = take_part(&at);
+        told.client_id = take_part(&at);
+        if (told.kind == QUOTA_MUTATION)
+            told.rate = bucket->tokens;
+        else if (bucket->rate.count > 0)
+            told.rate =
+                quota_rate_measure(&bucket->rate, window_of(quota, told.kind), now_ms, &elapsed_ms);
+        visit(context, &told);
+    }
 }
 
 uint32_t quota_bucket_count(const struct quota *quota)

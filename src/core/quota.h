@@ -110,5 +110,24 @@ int64_t quota_mutate(struct quota *quota,
                      bool strict,
                      bool *allowed);
 
+/* What is known of one bucket. */
+struct quota_told {
+    enum quota_kind kind;
+    struct view user;      /* An address, of QUOTA_CONNECTION. Null: shared by all users, */
+    struct view client_id; /* or by all client ids. */
+    double rate;           /* A second; of QUOTA_MUTATION: the tokens that are left. */
+    int64_t waited_ms;     /* What its clients were told to wait so far. */
+};
+
+/* The name of a kind's limit, as Kafka has it. */
+const char *quota_name(enum quota_kind kind);
+
+/* Tell of at most `max` buckets, the last used first. Views live until the next call. */
+void quota_each(struct quota *quota,
+                int64_t now_ms,
+                uint32_t max,
+                void (*visit)(void *context, const struct quota_told *told),
+                void *context);
+
 /* Buckets in use now. */
 uint32_t quota_bucket_count(const struct quota *quota);

@@ -1,4 +1,6 @@
 /* quota_test.c - client quotas with a clock that the test turns: rates, tokens, who shares what. */
+#include <stdio.h>
+
 #include "core/core_test.h"
 
 #include "core/quota.h"
@@ -229,6 +231,36 @@ static void test_tokens(void **unused)
 }
 
 /* Idle buckets go; without memory for a bucket nobody waits and nothing breaks. */
+static void tell(void *context, const struct quota_told *told)
+{
+    char *text = context;
+    size_t used = strlen(text);
+    (void)snprintf(text + used, 400 - used, "%s %.*s/%.*s %.0f %lld\n", quota_name(told->kind),
+                   (int)told->user.size, told->user.null ? "" : (const char *)told->user.data,
+                   (int)told->client_id.size,
+                   told->client_id.null ? "" : (const char *)told->client_id.data, told->rate,
+                   (long long)told->waited_ms);
+}
+
+static void test_told(void **unused)
+{
+    (void)unused;
+    struct rig rig;
+    char text[400] = "";
+    rig_open(&rig);
+    limit(&rig, QUOTA_PRODUCE, "alice", "app", 100);
+    limit(&rig, QUOTA_PRODUCE, "bob", NULL, 100);
+    assert_int_equal(produce(&rig, "alice", "app", 2000, 0), 10000);
+    assert_int_equal(produce(&rig, "bob", "any", 500, 0), 0);
+    quota_each(rig.quota, 0, 10, tell, text);
+    assert_string_equal(text, "producer_byte_rate bob/ 50 0\n"
+                              "producer_byte_rate alice/app 200 10000\n");
+    text[0] = '\0';
+    quota_each(rig.quota, 0, 1, tell, text); /* The last used one. */
+    assert_string_equal(text, "producer_byte_rate bob/ 50 0\n");
+    rig_close(&rig);
+}
+
 static void test_memory(void **unused)
 {
     (void)unused;
@@ -259,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_change),
         cmocka_unit_test(test_short_waits),
         cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_told),
         cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
