@@ -5,7 +5,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 COLOURS = {"dohle sync": "#1f6f8b", "dohle replicated": "#3fa7c4", "kafka default": "#8a8f98", "kafka tuned": "#b4b8bf",
-           "kafka flush": "#6d7480",
+           "kafka flush": "#6d7480", "kfake": "#7b9e5c",
            "limit": "#d9822b", "limit sync": "#d9822b"}
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid #d8dde3}
@@ -51,7 +51,7 @@ def cells(rows):
     return values, kept.get("kafka_ratio"), kept.get("share_of_limit")
 
 
-HEADS = ["dohle sync", "dohle replicated", "kafka default", "kafka tuned", "kafka flush", "limit"]
+HEADS = ["dohle sync", "dohle replicated", "kafka default", "kafka tuned", "kafka flush", "kfake", "limit"]
 
 
 def table(results):

@@ -1,10 +1,11 @@
 """The servers of a round: Dohle in its two ways, Apache Kafka in two, and the floors."""
+import contextlib
 import subprocess
 import time
 from pathlib import Path
 
 import kafka
-from dohle import Node
+from dohle import Node, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLOORS = ROOT / "build/bench/floor"
@@ -21,13 +22,18 @@ class Server:
     floor = False
     kafka = False
     durable = False  # What is acknowledged is on disk.
+    takes = None     # The loads that it can take, if not all.
 
     def launch(self, process):
         self.begun = time.monotonic()
         process.launch()
         self.pid = process.process.pid
 
+    def __init__(self):
+        self.kept = contextlib.ExitStack()  # What a load leaves open.
+
     def __exit__(self, *unused):
+        self.kept.close()
         self.close()
 
 
@@ -83,7 +89,39 @@ class KafkaFlush(Kafka):
     """What `dohle sync` promises: on disk before the answer. It takes only the loads that are about that."""
     name = "kafka flush"
     durable = True
+    takes = {"start", "durable"}
     settings = {"log.flush.interval.messages": "1"}
+
+
+class Kfake(Server):
+    """franz-go's broker for tests, in Go: it keeps everything in memory and writes nothing."""
+    name = "kfake"
+    takes = {"start", "idle", "connections", "small", "produce"}
+    program = ROOT / "build/bench/kfake"
+
+    @classmethod
+    def available(cls):
+        """None, or why it is not here. Go fetches what bench/peers/kfake/go.mod names."""
+        need = subprocess.run([str(ROOT / "test/toolchains/need"), "go"], stdout=subprocess.PIPE, text=True)
+        if need.returncode != 0:
+            return need.stdout.strip() or "no Go"
+        done = subprocess.run(["go", "build", "-o", str(cls.program), "."], cwd=ROOT / "bench/peers/kfake", stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
+        return None if done.returncode == 0 else "kfake could not be built: " + done.stdout.strip()[-300:]
+
+    def __enter__(self):
+        self.port = free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen([str(self.program), str(self.port)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        self.pid = self.process.pid
+        return self
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
 
 
 class Floor(Server):
@@ -91,6 +129,7 @@ class Floor(Server):
     name = "limit"
 
     def __init__(self, program, *arguments):
+        super().__init__()
         self.command = [FLOORS / program, *arguments]
 
     def __enter__(self):
