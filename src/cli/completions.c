@@ -17,7 +17,8 @@ static enum subject subject_of(const char *name)
     } known[] = {
         {"API",        SUBJECT_API    },
         {"MESSAGE",    SUBJECT_MESSAGE},
-        {"NAME",       SUBJECT_MESSAGE},
+        {"API|RECORD", SUBJECT_MESSAGE},
+        {"RECORD",     SUBJECT_MESSAGE},
         {"FILE",       SUBJECT_FILE   },
         {"HEX|FILE|-", SUBJECT_FILE   },
         {"DIR",        SUBJECT_FOLDER }

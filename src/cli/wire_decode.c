@@ -240,7 +240,7 @@ static const struct cli_option options[] = {
                "The frames are responses of this API, in the --version given."),
     CLI_OPTION("record",
                0,
-               "NAME",
+               "RECORD",
                "The bytes are a record (TopicRecord), with its type and version."),
     CLI_OPTION("version", 'V', "N", "Version of the request, response or record."),
     CLI_OPTION("pcap",
@@ -257,7 +257,7 @@ const struct cli_command command_wire_decode = {
     .name = "wire decode",
     .group = CLI_LOOK,
     .summary = "frames or captures of the protocol as lines, trees or JSON",
-    .arguments = "[--request API | --response API --version N | --record NAME] [-v | --json] "
+    .arguments = "[--request API | --response API --version N | --record RECORD] [-v | --json] "
                  "HEX|FILE|-\n--pcap FILE [--port N] [-v | --json]",
     .about =
         "The input is hex digits, a file, or - for standard input; a file may hold hex digits "

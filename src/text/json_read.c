@@ -315,12 +315,16 @@ static bool read_unknowns(struct json_reader *r,
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-/* Is `key` the field's name with its first letter small? */
+/* The first letter of a field's key: that of its name, small. */
+static char key_letter(const char *name)
+{
+    bool upper = name[0] >= 'A' && name[0] <= 'Z';
+    return upper ? (char)(name[0] - 'A' + 'a') : name[0];
+}
+
 static bool is_key_of(const char *key, const struct wire_field *field)
 {
-    char first = field->name[0];
-    if (first >= 'A' && first <= 'Z') first = (char)(first - 'A' + 'a');
-    return key[0] == first && strcmp(key + 1, field->name + 1) == 0;
+    return key[0] == key_letter(field->name) && strcmp(key + 1, field->name + 1) == 0;
 }
 
 static const struct wire_field *field_of(const struct wire_struct *shape, const char *key)
@@ -339,7 +343,9 @@ static bool unknown_key(struct json_reader *r,
     for (uint16_t i = 0; i < shape->field_count; i++)
         nearest_offer(&nearest, shape->fields[i].name);
     (void)fail(r, path, node_format(&r->memory, "is no field of %s", shape->name));
-    r->fault->hint = nearest.best;
+    if (nearest.best != NULL)
+        r->fault->hint =
+            node_format(&r->memory, "%c%s", key_letter(nearest.best), nearest.best + 1);
     return false;
 }
 

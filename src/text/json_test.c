@@ -124,7 +124,7 @@ static void test_bad_json(void **state)
     expect_fault(name, 4, "{} x", "|has more behind its JSON value|");
     expect_fault(name, 4, "", "|is no JSON: line 1: unexpected end of data|");
     expect_fault(name, 4, "null", "|is no object|");
-    expect_fault(name, 4, "{\"gruopId\":\"\"}", "gruopId|is no field of HeartbeatRequest|GroupId");
+    expect_fault(name, 4, "{\"gruopId\":\"\"}", "gruopId|is no field of HeartbeatRequest|groupId");
     expect_fault(name, 4, "{\"groupId\":null}", "groupId|may not be null in version 4|");
     expect_fault(name, 4, "{\"groupId\":7}", "groupId|is no string|");
     expect_fault(name, 4, "{\"generationId\":2147483648}",
