@@ -22,6 +22,10 @@
 /* A topic's name: Kafka's own limit, so that "topic-partition.uuid-delete" fits a file name. */
 #define TOPIC_NAME_MAX 249u
 
+/* What a produce waits at least for the disk of its own node, however short its timeout: that is
+ * for other replicas, and Kafka's own write takes none of it. */
+#define PRODUCE_PATIENCE_MIN_MS 1000
+
 /* Records of one step of a core machine: Kafka's limit for one atomic batch of the controller. */
 #define STEP_RECORDS_MAX 10000u
 

@@ -19,6 +19,25 @@ struct describing {
     struct describe_configs_response_describe_configs_result *out;
 };
 
+/* A setting as it holds: as given, and else what the node chose where Kafka wants it to be given.
+ */
+static struct view describe_static(void *context, struct view name)
+{
+    struct request *request = context;
+    const struct node_options *options = &node_of(request->shard)->options;
+    struct view given = options->setting(options->setting_context, name);
+    if (!given.null) return given;
+    if (view_is(name, "node.id") || view_is(name, "broker.id"))
+        return broker_text(request, "%d", options->node_id);
+    if (view_is(name, "process.roles"))
+        return options->controller_only ? VIEW("controller") : VIEW("broker,controller");
+    if (!view_is(name, "log.dirs")) return VIEW_NULL;
+    struct view all = view_of_string(options->log_dirs[0]);
+    for (uint32_t i = 1; i < options->log_dir_count; i++)
+        all = JOIN(&request->arena, all, VIEW(","), view_of_string(options->log_dirs[i]));
+    return all;
+}
+
 static bool wanted(const struct describing *d, struct view name)
 {
     if (d->in->configuration_keys.count <= 0) return true;
@@ -62,33 +81,35 @@ static void add_dynamic_synonyms(
     }
 }
 
-/* The names that a setting of the broker is found under, its own first: milliseconds stand before
- * the same in minutes and hours, as in the topic's setting that they give the default of. */
-static const char *const *names_of(const struct config_def *def, const char *const own[2])
+/* The names under which brokers know a setting, the nearest first. NULL: a topic's setting that no
+ * broker has. `out` has room for a single name. */
+static const char *const *synonyms_of(const struct describing *d,
+                                      const struct config_def *def,
+                                      const char *out[2])
 {
+    if (d->scope == CONFIG_TOPIC) return def->synonyms;
     uint32_t count;
-    if (def->synonyms != NULL) return def->synonyms;
     const struct config_def *topics = config_all(CONFIG_TOPIC, &count);
     for (uint32_t i = 0; i < count; i++)
-        if (topics[i].synonyms != NULL && strcmp(topics[i].synonyms[0], def->name) == 0)
+        if (topics[i].synonyms != NULL &&
+            view_equal(view_of_string(topics[i].synonyms[0]), view_of_string(def->name)))
             return topics[i].synonyms;
-    return own;
+    out[0] = def->name;
+    out[1] = NULL;
+    return out;
 }
 
-/* The defaults of the names; of a setting without one, that of its next name. */
-static void add_default(const struct config_def *def,
-                        const char *const *names,
-                        struct describe_configs_response_describe_configs_resource_result *out)
+/* Only from the setting's nearest name on: what older names give is said when that one is set. */
+static void drop_before(struct describe_configs_response_describe_configs_resource_result *out,
+                        int32_t from,
+                        struct view name)
 {
-    const char *text = def->default_text;
-    const char *name = names[0];
-    for (; def->scope == CONFIG_BROKER && text == NULL && *names != NULL; names++) {
-        const struct config_def *next = config_find(CONFIG_BROKER, view_of_string(*names));
-        name = *names;
-        text = next == NULL ? NULL : next->default_text;
-    }
-    if (text != NULL)
-        add_synonym(out, view_of_string(name), view_of_string(text), CLUSTER_SOURCE_DEFAULT);
+    int32_t first = from;
+    while (first < out->synonyms.count && !view_equal(out->synonyms.items[first].name, name))
+        first++;
+    for (int32_t i = first; i < out->synonyms.count; i++)
+        out->synonyms.items[from + i - first] = out->synonyms.items[i];
+    out->synonyms.count -= first - from;
 }
 
 /* A setting's sources from the nearest to the default, each under its own name. */
@@ -105,34 +126,27 @@ static void add_synonyms(struct describing *d,
     const struct image *image = d->context.image;
     if (!d->topic.null) {
         struct view own = image_config(image_configs(image, IMAGE_RESOURCE_TOPIC, d->topic), name);
-        if (!own.null) add_synonym(out, name, own, CLUSTER_SOURCE_TOPIC);
+        if (!own.null) add_synonym(out, name, config_shown(def, own), CLUSTER_SOURCE_TOPIC);
     }
-    const char *const own_name[] = {def->name, NULL};
-    const char *const *synonyms = names_of(def, own_name);
-    if (def->scope == CONFIG_BROKER && out->value.null && !out->is_sensitive) return;
-    add_dynamic_synonyms(d, view_of_string(synonyms[0]), sensitive, out);
-    for (const char *const *synonym = synonyms;
-         *synonym != NULL && out->synonyms.count < SYNONYMS_MAX - 1; synonym++) {
+    const char *single[2];
+    const char *const *synonyms = synonyms_of(d, def, single);
+    if (synonyms == NULL) return;
+    int32_t from = out->synonyms.count;
+    struct view nearest = view_of_string(synonyms[0]);
+    add_dynamic_synonyms(d, nearest, sensitive, out);
+    for (const char *const *synonym = synonyms; *synonym != NULL; synonym++) {
         struct view broker_name = view_of_string(*synonym);
         struct view given = d->context.static_config(d->context.static_context, broker_name);
-        if (!given.null)
+        if (!given.null && out->synonyms.count < SYNONYMS_MAX)
             add_synonym(out, broker_name, sensitive ? VIEW_NULL : given, CLUSTER_SOURCE_STATIC);
     }
-    add_default(def, synonyms, out);
-}
-
-/* What a node knows of itself, given in its file or not. */
-static struct view own_fact(const struct describing *d, const struct config_def *def)
-{
-    const struct node_options *options = &node_of(d->request->shard)->options;
-    if (strcmp(def->name, "node.id") == 0 || strcmp(def->name, "broker.id") == 0)
-        return broker_text(d->request, "%d", options->node_id);
-    if (strcmp(def->name, "log.dirs") != 0) return VIEW_NULL;
-    struct view dirs = VIEW_EMPTY;
-    for (uint32_t i = 0; i < options->log_dir_count; i++)
-        dirs = JOIN(&d->request->arena, dirs, i > 0 ? VIEW(",") : VIEW_EMPTY,
-                    view_of_string(options->log_dirs[i]));
-    return dirs;
+    for (const char *const *synonym = synonyms; *synonym != NULL; synonym++) {
+        const struct config_def *broker = config_find(CONFIG_BROKER, view_of_string(*synonym));
+        if (broker != NULL && broker->default_text != NULL && out->synonyms.count < SYNONYMS_MAX)
+            add_synonym(out, view_of_string(broker->name), view_of_string(broker->default_text),
+                        CLUSTER_SOURCE_DEFAULT);
+    }
+    drop_before(out, from, nearest);
 }
 
 static void describe_one(struct describing *d,
@@ -145,13 +159,10 @@ static void describe_one(struct describing *d,
                          out);
     out->is_sensitive = def->type == CONFIG_PASSWORD;
     out->name = view_of_string(def->name);
-    out->value = out->is_sensitive ? VIEW_NULL : cluster_config_text(&value, &d->request->arena);
+    out->value = out->is_sensitive
+                     ? VIEW_NULL
+                     : config_shown(def, cluster_config_text(&value, &d->request->arena));
     out->config_source = (int8_t)value.source;
-    struct view fact = d->scope == CONFIG_BROKER ? own_fact(d, def) : VIEW_NULL;
-    if (!fact.null) {
-        out->value = fact;
-        out->config_source = CLUSTER_SOURCE_STATIC;
-    }
     out->read_only = d->scope == CONFIG_BROKER && def->dynamic == CONFIG_READ_ONLY;
     out->config_type = (int8_t)def->type;
     if (in->include_documentation) out->documentation = view_of_string(def->meaning);
@@ -178,7 +189,7 @@ static void describe_group_one(
     wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
                          out);
     out->name = name;
-    out->value = own.null ? standard : own;
+    out->value = config_shown(def, own.null ? standard : own);
     out->config_source = own.null ? CLUSTER_SOURCE_DEFAULT : CLUSTER_SOURCE_GROUP;
     out->config_type = (int8_t)def->type;
     if (in->include_documentation) out->documentation = view_of_string(def->meaning);
@@ -186,7 +197,7 @@ static void describe_group_one(
     out->synonyms.items = broker_array(d->request, 2, sizeof(*out->synonyms.items));
     if (out->synonyms.items == NULL) return;
     if (!own.null) add_synonym(out, name, own, CLUSTER_SOURCE_GROUP);
-    add_synonym(out, name, standard, CLUSTER_SOURCE_DEFAULT);
+    add_synonym(out, group_config_broker_name(arena, def), standard, CLUSTER_SOURCE_DEFAULT);
 }
 
 static bool describe_all(struct describing *d)
@@ -314,6 +325,7 @@ static bool describe_subscription(struct describing *d)
         if (value.null) continue;
         out->value = value;
         out->config_source = SOURCE_CLIENT_METRICS;
+        if (out->synonyms.items != NULL) add_synonym(out, out->name, value, SOURCE_CLIENT_METRICS);
     }
     return true;
 }
@@ -346,7 +358,8 @@ static int16_t check_broker(struct describing *d)
         return KAFKA_CLUSTER_AUTHORIZATION_FAILED;
     d->scope = CONFIG_BROKER;
     if (d->in->resource_name.size == 0) return KAFKA_NONE;
-    bool number = config_parse_int64(d->in->resource_name, &id);
+    bool number =
+        !config_spaced(d->in->resource_name) && config_parse_int64(d->in->resource_name, &id);
     return number && id == node_of(d->request->shard)->options.node_id ? KAFKA_NONE
                                                                        : KAFKA_INVALID_REQUEST;
 }
@@ -378,8 +391,8 @@ static bool describe_resource(struct describing *d)
                               : describe_all(d);
     } else {
         request_error(d->request, d->out->error_code);
-        d->out->error_message =
-            broker_text(d->request, "the configuration of this resource cannot be described");
+        if (d->out->error_code != KAFKA_UNKNOWN_TOPIC_OR_PARTITION)
+            d->out->error_message = VIEW("the settings of this resource cannot be described");
     }
     return made;
 }
@@ -397,8 +410,7 @@ void handle_describe_configs(struct shard *shard, struct request *request)
         struct describing d = {
             .request = request,
             .in = &in->resources.items[i],
-            .context = {node->image, node->options.node_id, node->options.setting,
-                        node->options.setting_context},
+            .context = {node->image, node->options.node_id, describe_static, request},
             .out = &out->results.items[out->results.count++],
         };
         made = describe_resource(&d);

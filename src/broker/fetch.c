@@ -41,7 +41,10 @@ static const struct image_topic *fetch_topic(struct fetch *fetch, const struct f
 static int16_t fetch_locate(struct fetch *fetch, struct fetch_item *item)
 {
     const struct image_topic *topic = fetch_topic(fetch, item);
-    if (topic == NULL && fetch->by_topic_id) return KAFKA_UNKNOWN_TOPIC_ID;
+    if (topic == NULL && fetch->by_topic_id)
+        return item->cached != NULL && item->cached->known ? KAFKA_UNKNOWN_TOPIC_OR_PARTITION
+                                                           : KAFKA_UNKNOWN_TOPIC_ID;
+    if (item->cached != NULL) item->cached->known = topic != NULL;
     struct view name = topic != NULL ? topic->name : item->wanted.name;
     if (!auth_allows(fetch->request, AUTH_READ, AUTH_TOPIC, name))
         return KAFKA_TOPIC_AUTHORIZATION_FAILED;
@@ -88,8 +91,8 @@ static int16_t fetch_follower(struct fetch *fetch, struct fetch_item *item)
     enum partition_fetched result =
         partition_fetched(item->replica->state, &told, &ends, replica_min_insync(item->replica));
     if (result == PARTITION_E_REPLICA)
-        return fetch->request->version >= 9 ? KAFKA_UNKNOWN_LEADER_EPOCH
-                                            : KAFKA_NOT_LEADER_OR_FOLLOWER;
+        return item->wanted.leader_epoch >= 0 ? KAFKA_UNKNOWN_LEADER_EPOCH
+                                              : KAFKA_NOT_LEADER_OR_FOLLOWER;
     if (result == PARTITION_E_STALE) return KAFKA_NOT_LEADER_OR_FOLLOWER;
     if (result == PARTITION_HW_ROSE) replica_moved(item->replica, 0);
     return KAFKA_NONE;
@@ -197,7 +200,11 @@ static void fetch_aborted(struct fetch *fetch,
                           struct fetch_item *item,
                           struct fetch_response_partition_data *out)
 {
-    out->aborted_transactions.count = fetch->read_committed ? 0 : -1;
+    bool unread = item->error == KAFKA_UNKNOWN_TOPIC_OR_PARTITION ||
+                  item->error == KAFKA_UNKNOWN_TOPIC_ID ||
+                  item->error == KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    /* Null for who did not ask, but empty, as by Kafka, where no log was asked at all. */
+    out->aborted_transactions.count = fetch->read_committed || unread ? 0 : -1;
     if (!fetch->read_committed || item->range.size_bytes == 0) return;
     struct log_read read = {.offset = item->wanted.fetch_offset,
                             .offset_end = item->range.offset_next};

@@ -21,6 +21,7 @@ struct fetch_partition {
     struct uuid topic_id; /* Zero below version 13. */
     struct view name;     /* Behind the struct; empty from version 13 on. */
     int32_t partition;
+    bool known; /* Its topic was there once: gone, it is an unknown topic and no unknown id. */
     int32_t max_bytes;
     int64_t fetch_offset;
     int64_t log_start_offset; /* The fetcher's own, of followers. */

@@ -370,6 +370,13 @@ static enum kafka_error find_one(struct request *request,
     }
 }
 
+static struct view error_text(int16_t code)
+{
+    assert(code >= -1);
+    assert((uint32_t)(code + 1) < kafka_error_count);
+    return code == KAFKA_NONE ? VIEW("NONE") : view_of_string(kafka_errors[code + 1].message);
+}
+
 static void find_fill(struct request *request,
                       struct view key,
                       struct find_coordinator_response_coordinator *out)
@@ -380,14 +387,9 @@ static void find_fill(struct request *request,
     out->host = VIEW_EMPTY;
     out->port = -1;
     out->error_code = (int16_t)find_one(request, key, out);
-    if (out->error_code != KAFKA_NONE) request_error(request, out->error_code);
-}
-
-static struct view error_text(int16_t code)
-{
-    assert(code >= -1);
-    assert((uint32_t)(code + 1) < kafka_error_count);
-    return code == KAFKA_NONE ? VIEW("NONE") : view_of_string(kafka_errors[code + 1].message);
+    if (out->error_code == KAFKA_NONE) return;
+    out->error_message = error_text(out->error_code);
+    request_error(request, out->error_code);
 }
 
 void handle_find_coordinator(struct shard *shard, struct request *request)

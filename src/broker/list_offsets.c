@@ -347,6 +347,8 @@ static void epoch_end(struct request *request,
         out->error_code = known == NULL ? KAFKA_UNKNOWN_TOPIC_OR_PARTITION
                                         : replica_leader(node, known, in->partition,
                                                          in->current_leader_epoch, &replica);
+    if (out->error_code == KAFKA_NONE && in->current_leader_epoch < -1) /* Only -1 is none, here. */
+        out->error_code = KAFKA_FENCED_LEADER_EPOCH;
     int result = out->error_code == KAFKA_NONE ? replica_open(replica) : LOG_OK;
     /* A log that is being opened: a retriable answer, the client asks again at once. */
     if (result == LOG_LATER)

@@ -237,11 +237,17 @@ static void producers_of(struct request *request,
     struct replica *replica = NULL;
     wire_struct_defaults(&wire_describe_producers_response_partition_response_shape, out);
     out->partition_index = partition;
-    if (!auth_allows(request, AUTH_READ, AUTH_TOPIC, name))
+    if (!auth_allows(request, AUTH_READ, AUTH_TOPIC, name)) {
         out->error_code = KAFKA_TOPIC_AUTHORIZATION_FAILED;
-    else
-        out->error_code = topic == NULL ? KAFKA_UNKNOWN_TOPIC_OR_PARTITION
-                                        : replica_leader(node, topic, partition, -1, &replica);
+    } else if (!topic_name_valid(name)) {
+        out->error_code = KAFKA_INVALID_TOPIC_EXCEPTION;
+        out->error_message = VIEW("no topic can have this name");
+    } else if (topic == NULL) {
+        out->error_code = KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
+        out->error_message = VIEW("there is no such topic");
+    } else {
+        out->error_code = replica_leader(node, topic, partition, -1, &replica);
+    }
     if (out->error_code == KAFKA_NONE) {
         struct producer_list list = {.request = request, .out = out};
         int result = replica_open(replica);

@@ -6,6 +6,7 @@
 #include "base/view_sort.h"
 #include "broker/broker.h"
 #include "broker/controller.h"
+#include "core/names.h"
 #include "gen/describe_cluster_request.h"
 #include "gen/describe_cluster_response.h"
 #include "gen/describe_topic_partitions_request.h"
@@ -226,8 +227,15 @@ static bool metadata_topics(struct request *request, struct metadata_response *o
     int16_t error = metadata_check(request, &by_id);
     out->error_code = error;
     out->topics.items = broker_array(request, (size_t)in->topics.count, sizeof(*out->topics.items));
-    if (in->topics.count > 0 && out->topics.items == NULL) return false;
+    struct names seen;
+    if ((in->topics.count > 0 && out->topics.items == NULL) ||
+        !names_init(&seen, &request->arena, (uint32_t)in->topics.count,
+                    io_random(request->shard->io, IO_RANDOM_HASH)))
+        return false;
     for (int32_t i = 0; i < in->topics.count; i++) {
+        struct view key =
+            by_id ? view_of(in->topics.items[i].topic_id.bytes, 16) : in->topics.items[i].name;
+        if (error == KAFKA_NONE && !key.null && names_see(&seen, key) > 1) continue;
         struct metadata_response_metadata_response_topic *item =
             &out->topics.items[out->topics.count];
         if (error != KAFKA_NONE) {
@@ -252,6 +260,10 @@ void handle_metadata(struct shard *shard, struct request *request)
     struct metadata_response *out = request_response(request);
     if (out == NULL || !metadata_topics(request, out)) {
         request_close(request, "no memory for a metadata answer");
+        return;
+    }
+    if (out->error_code != KAFKA_NONE) { /* As Kafka: the topics with the error, and no more. */
+        request_reply(request, out);
         return;
     }
     out->controller_id = metadata_brokers(request, out);
@@ -325,18 +337,22 @@ void handle_describe_cluster(struct shard *shard, struct request *request)
         request_close(request, "no memory for an answer");
         return;
     }
-    out->cluster_id = node_cluster_id(node_of(shard));
     out->controller_id = -1;
-    out->endpoint_type = in->endpoint_type;
     out->error_code = cluster_check(request, in->endpoint_type, &out->error_message);
-    if (out->error_code == KAFKA_NONE && in->endpoint_type == ENDPOINT_BROKERS) {
+    if (out->error_code != KAFKA_NONE) {
+        request_error(request, out->error_code);
+        request_reply(request, out);
+        return;
+    }
+    out->cluster_id = node_cluster_id(node_of(shard));
+    out->endpoint_type = in->endpoint_type;
+    if (in->endpoint_type == ENDPOINT_BROKERS) {
         cluster_nodes(request, out, IMAGE_BROKER,
                       request->version >= 2 && in->include_fenced_brokers);
-    } else if (out->error_code == KAFKA_NONE) {
+    } else {
         cluster_nodes(request, out, IMAGE_CONTROLLER, true);
         out->controller_id = controller_leader(node_of(shard));
     }
-    if (out->error_code != KAFKA_NONE) request_error(request, out->error_code);
     out->cluster_authorized_operations =
         in->include_cluster_authorized_operations ? AUTH_CLUSTER_OPERATIONS : AUTH_NOT_ASKED;
     request_reply(request, out);

@@ -56,6 +56,21 @@ static bool produce_is_transactional(struct view records)
            (header.attributes & BATCH_TRANSACTIONAL);
 }
 
+/* The first batch's frame, before anything is known of the replica. Old versions bring message
+ * sets, which the log looks at. */
+static int16_t produce_check_frame(struct produce_part *part)
+{
+    struct batch_header header;
+    if (part->produce->request->version < PRODUCE_FIRST_OF_BATCHES) return KAFKA_NONE;
+    if (part->records.null) return KAFKA_INVALID_RECORD;
+    enum record_fault fault = batch_header_load(part->records, &header);
+    if (fault == RECORD_OK) return header.magic == 2 ? KAFKA_NONE : KAFKA_INVALID_RECORD;
+    int16_t error = record_fault_error(fault);
+    if (fault == RECORD_MAGIC || (fault == RECORD_LENGTH && header.length < BATCH_LENGTH_MIN))
+        part->out->error_message = view_of_string(record_fault_text(fault));
+    return error;
+}
+
 /* NONE and `part->replica`, or the partition's error. */
 static int16_t produce_check(struct node *node,
                              struct produce_part *part,
@@ -70,14 +85,13 @@ static int16_t produce_check(struct node *node,
         return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
     /* The first batch's frame comes before anything is known of the replica. Old
      * versions bring message sets, which the log looks at. */
-    struct batch_header header;
-    bool old = request->version < PRODUCE_FIRST_OF_BATCHES;
-    if (!old && (part->records.null || batch_header_load(part->records, &header) != RECORD_OK ||
-                 header.magic != 2))
-        return KAFKA_INVALID_RECORD;
-    int16_t error;
+    int16_t error = produce_check_frame(part);
+    if (error != KAFKA_NONE) return error;
     /* A transaction needs its coordinator to have added the partition; there is none here yet. */
-    if (produce_is_transactional(part->records)) return KAFKA_INVALID_TXN_STATE;
+    const struct produce_request *in = request->message;
+    if (produce_is_transactional(part->records))
+        return in->transactional_id.null ? KAFKA_TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+                                         : KAFKA_INVALID_TXN_STATE;
     if (topic_is_internal(name) && !view_is(request->client_id, "__admin_client"))
         return KAFKA_INVALID_TOPIC_EXCEPTION;
     error = replica_leader(node, topic, partition, -1, &part->replica);
@@ -122,6 +136,9 @@ static void produce_refused(struct produce_part *part,
     case KAFKA_RECORD_LIST_TOO_LARGE:
     case KAFKA_NOT_LEADER_OR_FOLLOWER:
     case KAFKA_KAFKA_STORAGE_ERROR: break;
+    case KAFKA_INVALID_RECORD: /* That it is not one whole batch is seen before the log is asked. */
+        if (appended->fault == RECORD_NO_BATCH || appended->fault == RECORD_SECOND_BATCH) break;
+        /* fall through */
     default: part->out->log_start_offset = log_start(part->replica->log);
     }
     if (result == LOG_E_INVALID) produce_record_errors(part, appended);
@@ -386,5 +403,7 @@ void handle_produce(struct shard *shard, struct request *request)
     }
     request->parked = produce;
     request->gone = produce_gone;
-    shard_timer_set(shard, &produce->timeout, io_now_ms(shard->io) + MAX(in->timeout_ms, 0));
+    /* The patience is for other replicas: what this node's own disk takes is waited for. */
+    int32_t patience_ms = MAX(in->timeout_ms, PRODUCE_PATIENCE_MIN_MS);
+    shard_timer_set(shard, &produce->timeout, io_now_ms(shard->io) + patience_ms);
 }

@@ -114,6 +114,8 @@ void handle_init_producer_id(struct shard *shard, struct request *request)
     if (!in->transactional_id.null)
         out->error_code = in->transactional_id.size == 0 ? KAFKA_INVALID_REQUEST
                                                          : KAFKA_COORDINATOR_NOT_AVAILABLE;
+    else if (request->version >= 3 && (in->producer_id < 0) != (in->producer_epoch < 0))
+        out->error_code = KAFKA_INVALID_REQUEST; /* Both are known, or neither. */
     else if (!auth_allows(request, AUTH_IDEMPOTENT_WRITE, AUTH_CLUSTER, VIEW("kafka-cluster")))
         out->error_code = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
     if (out->error_code != KAFKA_NONE) {

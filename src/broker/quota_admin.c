@@ -141,7 +141,7 @@ void handle_describe_client_quotas(struct shard *shard, struct request *request)
     struct describe_client_quotas_response *out = request_response(request);
     bool made = out != NULL;
     if (made) {
-        out->error_message = VIEW_NULL;
+        out->error_message = VIEW_EMPTY;
         out->entries.count = -1;
         if (!auth_allows(request, AUTH_DESCRIBE_CONFIGS, AUTH_CLUSTER, VIEW("kafka-cluster")))
             (void)filter_fail(request, out, KAFKA_CLUSTER_AUTHORIZATION_FAILED, NULL);

@@ -231,6 +231,10 @@ struct view cluster_topic_configs_fault(struct cluster *cluster,
                         VIEW("\""));
         struct view fault = config_value_fault(step, def, overrides[i].value);
         if (!fault.null) return fault;
+        bool flag;
+        if (view_is(overrides[i].name, "remote.storage.enable") &&
+            config_parse_bool(overrides[i].value, &flag) && flag)
+            return VIEW("remote.storage.enable: this cluster has no tiered storage");
     }
     struct config_result result = {cluster, step, before, overrides, count};
     return view_of_string(config_check_topic(config_result_lookup, &result));
@@ -301,11 +305,15 @@ static bool alter_exists(struct alter *alter)
         if (alter->name.size == 0)
             return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a topic without a name"));
         if (image_topic(alter->cluster->image, alter->name) == NULL)
-            return alter_fail(alter, KAFKA_UNKNOWN_TOPIC_OR_PARTITION, VIEW_NULL);
+            return cluster_topic_name_fault(alter->name).null
+                       ? alter_fail(alter, KAFKA_UNKNOWN_TOPIC_OR_PARTITION,
+                                    VIEW("there is no such topic"))
+                       : alter_fail(alter, KAFKA_INVALID_TOPIC_EXCEPTION,
+                                    VIEW("no topic can have this name"));
         return true;
     case IMAGE_RESOURCE_BROKER:
         if (alter->name.size == 0) return true; /* The default of all brokers. */
-        if (!config_parse_int64(alter->name, &id) || id < 0)
+        if (config_spaced(alter->name) || !config_parse_int64(alter->name, &id) || id < 0)
             return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a broker's name is its number"));
         if (!alter_judge(alter, VIEW_NULL, VIEW_NULL)) return false;
         if (!alter_known_broker(alter->cluster, id))
@@ -375,6 +383,7 @@ static bool alter_check_broker(struct alter *alter)
         if (!alter_check_broker_value(alter, &alter->overrides[i])) return false;
     for (uint32_t i = 0; i < alter->count; i++) {
         const struct cluster_override *override = &alter->overrides[i];
+        if (!alter_check_broker_value(alter, override)) return false;
         if (view_equal(override->name, CONFIG_MIN_INSYNC) && cluster_elr_on(alter->cluster)) {
             if (alter->name.size > 0)
                 return alter_fail(alter, KAFKA_INVALID_CONFIG,
@@ -575,6 +584,9 @@ static bool alter_merge_list(struct alter *alter,
         return alter_fail(alter, KAFKA_INVALID_CONFIG,
                           JOIN(alter->step->arena, VIEW("\""), in->name,
                                VIEW("\" is not a list: nothing can be added or taken away")));
+    if (in->config_operation == ALTER_APPEND && in->value.size == 0)
+        return alter_fail(alter, KAFKA_INVALID_CONFIG,
+                          JOIN(alter->step->arena, in->name, VIEW(": an empty item")));
     struct view base =
         image_config(image_configs(alter->cluster->image, alter->type, alter->name), in->name);
     if (base.null) base = view_of_string(def->default_text);

@@ -126,7 +126,7 @@ static enum step_result elect_all(struct cluster *cluster,
         struct elect_leaders_response_replica_election_result *item =
             &out->replica_election_results.items[out->replica_election_results.count];
         if (in.topic.null || !elect_topic(cluster, step, &in, type, item)) return STEP_E_MEMORY;
-        if (item->partition_result.count > 0) out->replica_election_results.count++;
+        out->replica_election_results.count++; /* Without partitions too, as Kafka. */
     }
     return STEP_DONE;
 }

@@ -133,6 +133,9 @@ MUST_USE enum step_result cluster_elect_unclean(struct cluster *cluster, struct 
 
 /* cluster_config.c */
 
+/* What is wrong with a topic's name, or the null view. */
+struct view cluster_topic_name_fault(struct view name);
+
 /* What is wrong with the overrides that a topic would have, in words; the null view if nothing is.
  * `before` may be NULL. */
 struct cluster_override {

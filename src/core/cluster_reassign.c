@@ -61,7 +61,8 @@ static bool reassign_cancel(struct reassign *reassign, struct change_place place
     struct change change;
     change_begin(&change, reassign->cluster, reassign->step, place);
     if (!reassign_running(change.now))
-        return reassign_fail(reassign, KAFKA_NO_REASSIGNMENT_IN_PROGRESS, VIEW_NULL);
+        return reassign_fail(reassign, KAFKA_NO_REASSIGNMENT_IN_PROGRESS,
+                             VIEW("the replicas of this partition are not moving"));
     struct arena *arena = reassign->step->arena;
     struct image_ids adding = image_list(change.now, IMAGE_ADDING);
     change.replicas = change_without(arena, change.replicas, adding);
@@ -124,7 +125,8 @@ static bool reassign_partition(
     const struct alter_partition_reassignments_request_reassignable_partition *in)
 {
     if (topic == NULL || image_partition(topic, in->partition_index) == NULL)
-        return reassign_fail(reassign, KAFKA_UNKNOWN_TOPIC_OR_PARTITION, VIEW_NULL);
+        return reassign_fail(reassign, KAFKA_UNKNOWN_TOPIC_OR_PARTITION,
+                             VIEW("there is no such partition"));
     struct change_place place = {topic, in->partition_index};
     if (in->replicas.count < 0) return reassign_cancel(reassign, place);
     return reassign_start(reassign, place,
@@ -168,6 +170,7 @@ enum step_result cluster_alter_reassignments(struct cluster *cluster,
 
     bool any_factor = step->caller.version < 1 || in->allow_replication_factor_change;
     size_t count = (size_t)MAX(in->topics.count, 0);
+    if (count > 0) out->error_message = VIEW_NULL;
     out->allow_replication_factor_change = any_factor;
     out->responses.items = step_get(step, (count + 1) * sizeof(out->responses.items[0]));
     if (out->responses.items == NULL) return STEP_E_MEMORY;
@@ -221,6 +224,7 @@ enum step_result cluster_list_reassignments(const struct image *image,
                                             struct list_partition_reassignments_response *out)
 {
     wire_defaults(&wire_list_partition_reassignments_response, out);
+    out->error_message = VIEW_NULL;
     bool all = in->topics.count < 0;
     size_t count = all ? image_count(image, IMAGE_TOPIC) : (size_t)in->topics.count;
     out->topics.items = step_get(step, (count + 1) * sizeof(out->topics.items[0]));

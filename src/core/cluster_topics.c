@@ -25,8 +25,7 @@ static bool topics_legal_character(uint8_t c)
            c == '_' || c == '-';
 }
 
-/* What is wrong with a name, or the null view. */
-static struct view topics_name_fault(struct view name)
+struct view cluster_topic_name_fault(struct view name)
 {
     if (name.size == 0) return VIEW("a topic's name must not be empty");
     if (view_is(name, ".") || view_is(name, "..")) return VIEW("a topic cannot be named . or ..");
@@ -78,6 +77,7 @@ struct creation {
     struct create_topics_response_creatable_topic_result *out;
     struct cluster_override *configs;
     uint32_t config_count;
+    int32_t timeout_ms;
 };
 
 static bool creation_fail(struct creation *creation, int16_t error, struct view message)
@@ -95,7 +95,7 @@ static bool creation_check_name(struct creation *creation)
     if (image_topic(image, name) != NULL)
         return creation_fail(creation, KAFKA_TOPIC_ALREADY_EXISTS,
                              JOIN(arena, VIEW("topic \""), name, VIEW("\" exists")));
-    struct view fault = topics_name_fault(name);
+    struct view fault = cluster_topic_name_fault(name);
     if (!fault.null) return creation_fail(creation, KAFKA_INVALID_TOPIC_EXCEPTION, fault);
     const struct image_topic *other = topics_collision(image, name);
     if (other == NULL) return true;
@@ -260,7 +260,7 @@ static bool creation_run(struct creation *creation, bool validate_only)
     struct create_topics_response_creatable_topic_result *out = creation->out;
     out->num_partitions = (int32_t)partitions.count;
     out->replication_factor = (int16_t)partitions.items[0].count;
-    out->topic_id = validate_only ? (struct uuid){{0}} : id;
+    out->topic_id = id; /* Told, as by Kafka, though nothing was made if it was only validated. */
     if (creation->step->caller.version >= 5) creation_answer_configs(creation);
     return true;
 }
@@ -286,6 +286,8 @@ static bool creation_admit(struct creation *creation, int64_t partitions, uint32
 {
     struct step *step = creation->step;
     if (!creation->cluster->active) return creation_fail(creation, KAFKA_NOT_CONTROLLER, VIEW_NULL);
+    if (creation->timeout_ms <= 0)
+        return creation_fail(creation, KAFKA_REQUEST_TIMED_OUT, VIEW_NULL);
     if (partitions > TOPICS_PARTITIONS_MAX)
         return creation_fail(creation, KAFKA_POLICY_VIOLATION,
                              VIEW("one request can create at most 10000 partitions"));
@@ -325,12 +327,13 @@ enum step_result cluster_create_topics(struct cluster *cluster,
             .step = step,
             .in = &in->topics.items[i],
             .out = &out->topics.items[out->topics.count++],
+            .timeout_ms = in->timeout_ms,
         };
         wire_struct_defaults(&wire_create_topics_response_creatable_topic_result_shape,
                              creation.out);
         creation.out->name = name;
         creation.out->error_message = VIEW_NULL;
-        creation.out->configs.count = -1;
+        creation.out->configs.count = 0;
         uint32_t before = step->record_count;
         if (!creation_admit(&creation, partitions, names_seen(&names, name)) ||
             !creation_run(&creation, in->validate_only))
@@ -368,7 +371,7 @@ static void deletion_run(struct deletion *deletion)
     struct view name = topic != NULL ? topic->name : deletion->name;
     bool seen = name.null || cluster_allows(step, CLUSTER_OP_DESCRIBE, CLUSTER_ON_TOPIC, name);
     if (topic == NULL && by_id) {
-        deletion_fail(deletion, KAFKA_UNKNOWN_TOPIC_ID, VIEW_NULL);
+        deletion_fail(deletion, KAFKA_UNKNOWN_TOPIC_ID, VIEW("no topic has this id"));
         return;
     }
     if (!seen) { /* Who may not see it is not told its name, nor whether it exists. */
@@ -376,7 +379,7 @@ static void deletion_run(struct deletion *deletion)
         return;
     }
     if (topic == NULL) {
-        deletion_fail(deletion, KAFKA_UNKNOWN_TOPIC_OR_PARTITION, VIEW_NULL);
+        deletion_fail(deletion, KAFKA_UNKNOWN_TOPIC_OR_PARTITION, VIEW("there is no such topic"));
         return;
     }
     deletion->out->name = arena_copy(step->arena, topic->name); /* The topic goes first. */
@@ -425,15 +428,27 @@ static struct view deletion_key(const struct deletion *deletion, struct arena *a
     return JOIN(arena, VIEW("n"), name);
 }
 
-static int16_t deletion_admit(const struct deletion *deletion, uint32_t times)
+static bool deletion_admit(struct deletion *deletion, int32_t timeout_ms, uint32_t times)
 {
     bool has_id = !uuid_is_zero(deletion->id);
-    if (!deletion->cluster->active) return KAFKA_NOT_CONTROLLER;
-    if (!cluster_static_flag(deletion->cluster, VIEW("delete.topic.enable")))
-        return deletion->step->caller.version >= 3 ? KAFKA_TOPIC_DELETION_DISABLED
-                                                   : KAFKA_INVALID_REQUEST;
-    if (deletion->name.null != has_id) return KAFKA_INVALID_REQUEST; /* One of them, not both. */
-    return times > 1 ? KAFKA_INVALID_REQUEST : KAFKA_NONE;
+    int16_t error = KAFKA_NONE;
+    struct view message = VIEW_NULL;
+    if (!deletion->cluster->active) {
+        error = KAFKA_NOT_CONTROLLER;
+    } else if (!cluster_static_flag(deletion->cluster, VIEW("delete.topic.enable"))) {
+        error = deletion->step->caller.version >= 3 ? KAFKA_TOPIC_DELETION_DISABLED
+                                                    : KAFKA_INVALID_REQUEST;
+    } else if (deletion->name.null != has_id) {
+        error = KAFKA_INVALID_REQUEST;
+        message = VIEW("a topic is named by its name or by its id, not by both or none");
+    } else if (times > 1) {
+        error = KAFKA_INVALID_REQUEST;
+        message = VIEW("the topic is named twice");
+    } else if (timeout_ms <= 0) {
+        error = KAFKA_REQUEST_TIMED_OUT;
+    }
+    if (error != KAFKA_NONE) deletion_fail(deletion, error, message);
+    return error == KAFKA_NONE;
 }
 
 enum step_result cluster_delete_topics(struct cluster *cluster,
@@ -472,11 +487,8 @@ enum step_result cluster_delete_topics(struct cluster *cluster,
         deletion.out->name = deletion.name;
         deletion.out->topic_id = deletion.id;
         deletion.out->error_message = VIEW_NULL;
-        int16_t error = deletion_admit(&deletion, names_seen(&names, keys[i]));
-        if (error == KAFKA_NONE)
+        if (deletion_admit(&deletion, in->timeout_ms, names_seen(&names, keys[i])))
             deletion_run(&deletion);
-        else
-            deletion_fail(&deletion, error, VIEW_NULL);
     }
     step->atomic = true;
     return cluster_done(step);
@@ -501,10 +513,11 @@ static bool growth_fail(struct growth *growth, int16_t error, struct view messag
     return false;
 }
 
-static bool growth_check(struct growth *growth, uint32_t times)
+static bool growth_check(struct growth *growth, int32_t timeout_ms, uint32_t times)
 {
     struct arena *arena = growth->step->arena;
     if (!growth->cluster->active) return growth_fail(growth, KAFKA_NOT_CONTROLLER, VIEW_NULL);
+    if (timeout_ms <= 0) return growth_fail(growth, KAFKA_REQUEST_TIMED_OUT, VIEW_NULL);
     if (times > 1)
         return growth_fail(growth, KAFKA_INVALID_REQUEST, VIEW("the topic is named twice"));
     if (!cluster_allows(growth->step, CLUSTER_OP_ALTER, CLUSTER_ON_TOPIC, growth->in->name))
@@ -587,7 +600,7 @@ enum step_result cluster_create_partitions(struct cluster *cluster,
         growth.out->name = name;
         growth.out->error_message = VIEW_NULL;
         uint32_t before = step->record_count;
-        if (!growth_check(&growth, names_seen(&names, name)) ||
+        if (!growth_check(&growth, in->timeout_ms, names_seen(&names, name)) ||
             !growth_run(&growth, in->validate_only))
             step->record_count = before;
         if (step->arena->failed) return STEP_E_MEMORY;

@@ -102,6 +102,20 @@ static bool config_same_word(struct view a, struct view b)
     return true;
 }
 
+bool config_spaced(struct view text)
+{
+    return config_trim(text).size != text.size;
+}
+
+struct view config_shown(const struct config_def *def, struct view value)
+{
+    bool flag;
+    if (value.null || def->type == CONFIG_STRING || def->type == CONFIG_PASSWORD) return value;
+    if (def->type == CONFIG_BOOLEAN && config_parse_bool(value, &flag))
+        return flag ? VIEW("true") : VIEW("false");
+    return config_trim(value);
+}
+
 bool config_parse_bool(struct view text, bool *out)
 {
     text = config_trim(text);

@@ -93,6 +93,13 @@ enum config_fault {
 /* Check one value by its definition: type, range, form. */
 MUST_USE enum config_fault config_check(const struct config_def *def, struct view value);
 
+/* Are there spaces around it? A broker's number in a resource's name has none. */
+bool config_spaced(struct view text);
+
+/* A valid value as it is shown: numbers and lists without the spaces around them, a boolean in small
+ * letters. */
+struct view config_shown(const struct config_def *def, struct view value);
+
 /* Parsed values. False: the text is not one. Spaces around are ignored, as by Kafka. */
 MUST_USE bool config_parse_bool(struct view text, bool *out);
 MUST_USE bool config_parse_int64(struct view text, int64_t *out);

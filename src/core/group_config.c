@@ -16,6 +16,11 @@ static const struct config_def *broker_def(struct arena *arena,
     if (dot == name.size) return NULL;
     struct view kind = view_of(name.data, dot + 1);
     struct view rest = view_of(name.data + dot + 1, name.size - dot - 1);
+    /* Two whose names differ: bounds leave "num." out, and the broker's list of assignors gives the
+     * assignor. */
+    if (middle.size > 0 && rest.size > 4 && memcmp(rest.data, "num.", 4) == 0)
+        rest = view_of(rest.data + 4, rest.size - 4);
+    if (middle.size == 0 && view_is(name, "streams.assignor.name")) rest = VIEW("assignors");
     struct view full = JOIN(arena, VIEW("group."), kind, middle, rest);
     return full.null ? NULL : config_find(CONFIG_BROKER, full);
 }
@@ -28,6 +33,12 @@ struct view group_config_standard(const struct cluster_config_context *context,
     if (broker == NULL) return view_of_string(def->default_text == NULL ? "" : def->default_text);
     struct cluster_config_value value = cluster_config_value(context, VIEW_NULL, broker);
     return cluster_config_text(&value, arena);
+}
+
+struct view group_config_broker_name(struct arena *arena, const struct config_def *def)
+{
+    const struct config_def *broker = broker_def(arena, view_of_string(def->name), VIEW_EMPTY);
+    return view_of_string(broker == NULL ? def->name : broker->name);
 }
 
 /* A bound of the setting; `fallback` if it has none. */

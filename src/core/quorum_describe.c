@@ -168,7 +168,12 @@ static bool put_topic(const struct quorum *q,
         wire_struct_defaults(&wire_describe_quorum_response_partition_data_shape, to);
         to->partition_index = in->partitions.items[i].partition_index;
         to->error_code = error;
-        if (to->error_code != KAFKA_NONE) continue;
+        if (to->error_code != KAFKA_NONE) {
+            to->error_message = error == KAFKA_UNKNOWN_TOPIC_OR_PARTITION
+                                    ? VIEW("only partition 0 of __cluster_metadata has a quorum")
+                                    : VIEW("this node does not lead the quorum");
+            continue;
+        }
         to->leader_id = q->leader_id;
         to->leader_epoch = q->epoch;
         to->high_watermark = q->high_watermark;
@@ -191,6 +196,7 @@ enum quorum_answer quorum_describe(struct quorum *quorum,
         if (!put_topic(quorum, event, &in->topics.items[i], error,
                        &out->topics.items[out->topics.count++]))
             return QUORUM_E_MEMORY;
-    if (event->version >= 2 && !put_nodes(quorum, event, out)) return QUORUM_E_MEMORY;
+    if (error == KAFKA_NONE && event->version >= 2 && !put_nodes(quorum, event, out))
+        return QUORUM_E_MEMORY;
     return QUORUM_ANSWERED;
 }
