@@ -320,7 +320,7 @@ static int16_t cluster_check(struct request *request, int8_t wanted, struct view
                                      "broker listener")
                               : VIEW("this is a broker listener; controllers are described on a "
                                      "controller listener");
-        return KAFKA_MISMATCHED_ENDPOINT_TYPE;
+        return request->version == 0 ? KAFKA_INVALID_REQUEST : KAFKA_MISMATCHED_ENDPOINT_TYPE;
     }
     if (controller && image_metadata_version(node_of(request->shard)->image) < LEVEL_CONTROLLERS) {
         *message = VIEW("controllers are registered from metadata.version 3.7-IV0 on");

@@ -131,6 +131,32 @@ static enum step_result elect_all(struct cluster *cluster,
     return STEP_DONE;
 }
 
+/* A type that is not known: an error for all, and for each partition that was asked for. */
+static enum step_result elect_refuse(struct step *step,
+                                     const struct elect_leaders_request *in,
+                                     struct elect_leaders_response *out)
+{
+    for (int32_t t = 0; t < in->topic_partitions.count; t++) {
+        const struct elect_leaders_request_topic_partitions *topic = &in->topic_partitions.items[t];
+        struct elect_leaders_response_replica_election_result *item =
+            &out->replica_election_results.items[out->replica_election_results.count++];
+        size_t count = (size_t)MAX(topic->partitions.count, 0);
+        item->topic = topic->topic;
+        item->partition_result.items =
+            step_get(step, (count + 1) * sizeof(item->partition_result.items[0]));
+        if (item->partition_result.items == NULL) return STEP_E_MEMORY;
+        item->partition_result.count = (int32_t)count;
+        for (size_t i = 0; i < count; i++)
+            item->partition_result.items[i] = (struct elect_leaders_response_partition_result){
+                .partition_id = topic->partitions.items[i],
+                .error_code = KAFKA_INVALID_REQUEST,
+                .error_message = VIEW("an election type that is not known"),
+            };
+    }
+    if (in->topic_partitions.count != 0) out->error_code = KAFKA_INVALID_REQUEST;
+    return STEP_DONE;
+}
+
 enum step_result cluster_elect_leaders(struct cluster *cluster,
                                        struct step *step,
                                        const struct elect_leaders_request *in,
@@ -145,10 +171,6 @@ enum step_result cluster_elect_leaders(struct cluster *cluster,
         out->error_code = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
         return STEP_DONE;
     }
-    if (in->election_type != ELECT_PREFERRED && in->election_type != ELECT_UNCLEAN) {
-        out->error_code = KAFKA_INVALID_REQUEST;
-        return STEP_DONE;
-    }
     enum elect_type type = (enum elect_type)in->election_type;
     bool all = in->topic_partitions.count < 0;
     size_t count =
@@ -157,6 +179,8 @@ enum step_result cluster_elect_leaders(struct cluster *cluster,
         step_get(step, (count + 1) * sizeof(out->replica_election_results.items[0]));
     if (out->replica_election_results.items == NULL) return STEP_E_MEMORY;
     out->replica_election_results.count = 0;
+    if (in->election_type != ELECT_PREFERRED && in->election_type != ELECT_UNCLEAN)
+        return elect_refuse(step, in, out);
     if (all) return elect_all(cluster, step, type, out);
     for (size_t i = 0; i < count; i++) {
         struct elect_leaders_response_replica_election_result *item =

@@ -102,7 +102,7 @@ static struct view update_depends_fault(const struct update *update,
                                         int16_t level)
 {
     const struct feature *feature = feature_find(name);
-    if (feature == NULL) return VIEW_NULL;
+    if (feature == NULL) return VIEW("there is no such feature");
     int16_t needs = feature_needs(feature, level);
     if (update_result(update, VIEW(FEATURE_METADATA)) >= needs) return VIEW_NULL;
     return JOIN(update->step->arena, name, VIEW(" needs metadata.version "),
@@ -189,7 +189,7 @@ static bool update_answer(const struct update *update, struct update_features_re
     out->results.count = count;
     for (int32_t i = 0; i < count; i++) {
         out->results.items[i].feature = update->in->feature_updates.items[i].feature;
-        out->results.items[i].error_message = VIEW_EMPTY; /* As Kafka, not null. */
+        out->results.items[i].error_message = VIEW("NONE"); /* As Kafka says it. */
     }
     return true;
 }

@@ -147,11 +147,12 @@ static bool limiting_value(struct limiting *limiting, const struct quota_key *ke
 static bool limiting_op(struct limiting *limiting,
                         const struct alter_client_quotas_request_op_data *op)
 {
+    if (op->remove) return true; /* What is not there can be removed under any name. */
     const struct quota_key *key = quota_key(op->key);
     if (key == NULL || key->ip != limiting->ip)
         return limiting_fail(limiting, JOIN(limiting->step->arena, VIEW("\""), op->key,
                                             VIEW("\" is no quota of such an entity")));
-    return op->remove || limiting_value(limiting, key, op->value);
+    return limiting_value(limiting, key, op->value);
 }
 
 /* The entry's own checks; nothing is decided yet. */

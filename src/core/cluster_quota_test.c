@@ -132,6 +132,7 @@ static void test_refused_changes(void **unused)
     struct create_partitions_request growth;
     struct create_partitions_response grew;
     wire_defaults(&wire_create_partitions_request, &growth);
+    growth.timeout_ms = 10000;
     grown.assignments.count = -1;
     growth.topics.items = &grown;
     growth.topics.count = 1;
@@ -146,6 +147,7 @@ static void test_refused_changes(void **unused)
     struct delete_topics_request deletion;
     struct delete_topics_response deleted;
     wire_defaults(&wire_delete_topics_request, &deletion);
+    deletion.timeout_ms = 10000;
     deletion.topics.items = &gone;
     deletion.topics.count = 1;
     step = rig_step(&rig);

@@ -214,7 +214,7 @@ static void event_delete(struct life *life)
     struct delete_topics_request_delete_topic_state topic = {
         .name = view_of_string(topic_name(roll(life, TOPICS)))};
     struct delete_topics_request in = {
-        .topics = {&topic, 1}
+        .timeout_ms = 10000, .topics = {&topic, 1}
     };
     struct delete_topics_response out;
     assert_int_equal(cluster_delete_topics(life->rig.cluster, rig_step(&life->rig), &in, &out),

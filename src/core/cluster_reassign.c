@@ -61,8 +61,7 @@ static bool reassign_cancel(struct reassign *reassign, struct change_place place
     struct change change;
     change_begin(&change, reassign->cluster, reassign->step, place);
     if (!reassign_running(change.now))
-        return reassign_fail(reassign, KAFKA_NO_REASSIGNMENT_IN_PROGRESS,
-                             VIEW("the replicas of this partition are not moving"));
+        return reassign_fail(reassign, KAFKA_NO_REASSIGNMENT_IN_PROGRESS, VIEW_NULL);
     struct arena *arena = reassign->step->arena;
     struct image_ids adding = image_list(change.now, IMAGE_ADDING);
     change.replicas = change_without(arena, change.replicas, adding);

@@ -157,7 +157,7 @@ static void test_create_answer(void **state)
     rig->version = 4;
     topic_of(&topic, "old", 1, 1);
     out = create(rig, &topic, 1, false);
-    assert_int_equal(out.topics.items[0].configs.count, -1);
+    assert_int_equal(out.topics.items[0].configs.count, 0);
 }
 
 /* Case 125. */
@@ -269,7 +269,7 @@ static void test_authorization(void **state)
          .topic_id = image_topic(cluster_image(rig->cluster),                    VIEW("hidden"))->id},
     };
     struct delete_topics_request deletes = {
-        .topics = {topics, 2}
+        .timeout_ms = 10000, .topics = {topics, 2}
     };
     struct delete_topics_response deleted;
     step = rig_step(rig);
@@ -291,7 +291,7 @@ static struct delete_topics_response delete (
     int32_t count)
 {
     struct delete_topics_request in = {
-        .topics = {topics, count}
+        .timeout_ms = 10000, .topics = {topics, count}
     };
     struct delete_topics_response out;
     assert_int_equal(cluster_delete_topics(rig->cluster, rig_step(rig), &in, &out), STEP_DONE);
@@ -336,7 +336,7 @@ static void test_delete(void **state)
     rig->version = 5;
     struct view name = VIEW("two");
     struct delete_topics_request in = {
-        .topic_names = {&name, 1}
+        .timeout_ms = 10000, .topic_names = {&name, 1}
     };
     assert_int_equal(cluster_delete_topics(rig->cluster, rig_step(rig), &in, &out), STEP_DONE);
     assert_int_equal(out.responses.items[0].error_code, KAFKA_NONE);
@@ -358,7 +358,7 @@ static int16_t grow(struct cluster_rig *rig, const char *name, int32_t count, in
         topic.assignments.count = 1;
     }
     struct create_partitions_request in = {
-        .topics = {&topic, 1}
+        .timeout_ms = 10000, .topics = {&topic, 1}
     };
     struct create_partitions_response out;
     assert_int_equal(cluster_create_partitions(rig->cluster, rig_step(rig), &in, &out), STEP_DONE);

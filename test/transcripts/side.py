@@ -45,9 +45,10 @@ def batches_of(data):
 class Side:
     """Where a script is played. `ask` sends, records and gives back the answer as the server gave it."""
 
-    def __init__(self, name, port, paths):
+    def __init__(self, name, port, controller_port, paths):
         self.name = name
         self.port = port
+        self.controller_port = controller_port
         self.paths = paths
         self.connections = {}
         self.entries = []
@@ -60,7 +61,7 @@ class Side:
 
     def connection(self, on):
         if on not in self.connections:
-            self.connections[on] = kmsg.Connection(self.port, seconds=20)
+            self.connections[on] = kmsg.Connection(self.controller_port if on == "controller" else self.port, seconds=20)
         return self.connections[on]
 
     def drop(self, on="a"):
@@ -173,8 +174,8 @@ class Side:
             return self.text(value)
         if isinstance(value, bool) or not isinstance(value, int):
             return value
-        if value == self.port:
-            return "PORT"
+        if value in (self.port, self.controller_port):
+            return "PORT" if value == self.port else "CONTROLLER PORT"
         if name == "SessionId" and value > 0:
             return self.named("session", value)
         if name == "ProducerId" and value >= 0:

@@ -68,6 +68,8 @@ def script_create(side):
     create(side, topic("same", 1), topic("same", 2), topic("other", 1))
     create(side, topic("create-now", 1), timeout=0)
     create(side, topic("create-before", 1), timeout=-1)
+    made(side, topic("create-after"))  # What ran out of time was not done.
+    side.ask("Metadata", 12, {"Topics": [{"Name": "create-now"}, {"Name": "create-before"}], "AllowAutoTopicCreation": False})
     for count, replicas in ((0, 1), (-2, 1), (1, 0), (1, -2), (1, 2), (1, 32767), (-1, 1), (1, -1), (100001, 1), (-1, 2)):
         create(side, topic(f"numbers{count}x{replicas}", count, replicas), validateOnly=True)
 
