@@ -19,23 +19,24 @@ struct describing {
     struct describe_configs_response_describe_configs_result *out;
 };
 
-/* A setting as it holds: as given, and else what the node chose where Kafka wants it to be given.
- */
+/* A setting as the node was started with it: what it chose or was told besides the file, else what
+ * the file gives. */
 static struct view describe_static(void *context, struct view name)
 {
     struct request *request = context;
     const struct node_options *options = &node_of(request->shard)->options;
-    struct view given = options->setting(options->setting_context, name);
-    if (!given.null) return given;
     if (view_is(name, "node.id") || view_is(name, "broker.id"))
         return broker_text(request, "%d", options->node_id);
-    if (view_is(name, "process.roles"))
+    if (view_is(name, "log.dirs")) {
+        struct view all = view_of_string(options->log_dirs[0]);
+        for (uint32_t i = 1; i < options->log_dir_count; i++)
+            all = JOIN(&request->arena, all, VIEW(","), view_of_string(options->log_dirs[i]));
+        return all;
+    }
+    struct view given = options->setting(options->setting_context, name);
+    if (given.null && view_is(name, "process.roles"))
         return options->controller_only ? VIEW("controller") : VIEW("broker,controller");
-    if (!view_is(name, "log.dirs")) return VIEW_NULL;
-    struct view all = view_of_string(options->log_dirs[0]);
-    for (uint32_t i = 1; i < options->log_dir_count; i++)
-        all = JOIN(&request->arena, all, VIEW(","), view_of_string(options->log_dirs[i]));
-    return all;
+    return given;
 }
 
 static bool wanted(const struct describing *d, struct view name)
@@ -167,11 +168,6 @@ static void describe_one(struct describing *d,
     out->config_type = (int8_t)def->type;
     if (in->include_documentation) out->documentation = view_of_string(def->meaning);
     add_synonyms(d, def, out->is_sensitive, out);
-    if (fact.null || !in->include_synonyms || out->synonyms.items == NULL) return;
-    const char *const own_name[] = {def->name, NULL};
-    out->synonyms.count = 0;
-    add_synonym(out, out->name, fact, CLUSTER_SOURCE_STATIC);
-    add_default(def, own_name, out);
 }
 
 /* What the group has of its own, and what holds for it else. */

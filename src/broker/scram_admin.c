@@ -69,7 +69,7 @@ static bool describe_user(struct describing *d, struct view name, uint32_t times
         &wire_describe_user_scram_credentials_response_describe_user_scram_credentials_result_shape,
         out);
     out->user = name;
-    out->error_message = VIEW_NULL;
+    out->error_message = VIEW_EMPTY;
     while (end < d->count && view_equal(d->all[end].name, name))
         end++;
     if (times > 1 || end == at) {

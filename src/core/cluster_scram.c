@@ -19,6 +19,8 @@ struct scramming {
     struct cluster *cluster;
     struct step *step;
     struct names names; /* Of all users of the request. */
+    struct names told;  /* Already refused. */
+    bool allowed;
     struct alter_user_scram_credentials_response *out;
 };
 
@@ -59,15 +61,25 @@ static struct view scram_says(int16_t error)
     }
 }
 
+/* What is wrong with a deletion by itself. False: no memory. */
+static bool scram_check_deletion(
+    struct scramming *s,
+    const struct alter_user_scram_credentials_request_scram_credential_deletion *in,
+    int16_t *error)
+{
+    bool there = false;
+    *error = scram_check(s, in->name, in->mechanism);
+    if (*error != KAFKA_NONE) return true;
+    if (!image_scram(s->cluster->image, in->mechanism, in->name, &there)) return false;
+    if (!there) *error = KAFKA_RESOURCE_NOT_FOUND;
+    return true;
+}
+
 static enum step_result scram_delete(
     struct scramming *s,
-    const struct alter_user_scram_credentials_request_scram_credential_deletion *in)
+    const struct alter_user_scram_credentials_request_scram_credential_deletion *in,
+    int16_t error)
 {
-    int16_t error = scram_check(s, in->name, in->mechanism);
-    bool there = false;
-    if (error == KAFKA_NONE && !image_scram(s->cluster->image, in->mechanism, in->name, &there))
-        return STEP_E_MEMORY;
-    if (error == KAFKA_NONE && !there) error = KAFKA_RESOURCE_NOT_FOUND;
     struct alter_user_scram_credentials_response_alter_user_scram_credentials_result *result =
         scram_result(s, in->name);
     result->error_code = error;
@@ -115,32 +127,39 @@ static enum step_result scram_upsert(
     return STEP_DONE;
 }
 
-/* A user that is named more than once: one refusal. A request of somebody who may not: one each. */
-static bool scram_refused(struct scramming *s, struct names *told, struct view name, bool allowed)
+/* A user that is named more than once: one refusal, with the `error` that the first has by itself
+ * if it has one. A request of somebody who may not: one each. */
+static bool scram_refused(struct scramming *s, struct view name, int16_t error)
 {
     bool twice = names_seen(&s->names, name) > 1;
-    if (allowed && !twice) return false;
-    if (names_see(told, name) > 1) return true;
+    if (s->allowed && !twice) return false;
+    if (names_see(&s->told, name) > 1) return true;
     struct alter_user_scram_credentials_response_alter_user_scram_credentials_result *result =
         scram_result(s, name);
-    result->error_code = !allowed ? KAFKA_CLUSTER_AUTHORIZATION_FAILED : KAFKA_DUPLICATE_RESOURCE;
+    result->error_code = !s->allowed           ? KAFKA_CLUSTER_AUTHORIZATION_FAILED
+                         : error != KAFKA_NONE ? error
+                                               : KAFKA_DUPLICATE_RESOURCE;
     result->error_message = scram_says(result->error_code);
     return true;
 }
 
 static enum step_result scram_all(struct scramming *s,
-                                  struct names *told,
                                   const struct alter_user_scram_credentials_request *in)
 {
-    bool allowed =
+    s->allowed =
         cluster_allows(s->step, CLUSTER_OP_ALTER, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME);
     enum step_result result = STEP_DONE;
-    for (int32_t i = 0; i < in->deletions.count && result == STEP_DONE; i++)
-        if (!scram_refused(s, told, in->deletions.items[i].name, allowed))
-            result = scram_delete(s, &in->deletions.items[i]);
-    for (int32_t i = 0; i < in->upsertions.count && result == STEP_DONE; i++)
-        if (!scram_refused(s, told, in->upsertions.items[i].name, allowed))
+    for (int32_t i = 0; i < in->deletions.count && result == STEP_DONE; i++) {
+        int16_t error;
+        if (!scram_check_deletion(s, &in->deletions.items[i], &error)) return STEP_E_MEMORY;
+        if (!scram_refused(s, in->deletions.items[i].name, error))
+            result = scram_delete(s, &in->deletions.items[i], error);
+    }
+    for (int32_t i = 0; i < in->upsertions.count && result == STEP_DONE; i++) {
+        struct view name = in->upsertions.items[i].name;
+        if (!scram_refused(s, name, scram_check(s, name, in->upsertions.items[i].mechanism)))
             result = scram_upsert(s, &in->upsertions.items[i]);
+    }
     return result;
 }
 
@@ -162,13 +181,12 @@ enum step_result cluster_alter_scram(struct cluster *cluster,
                                      struct alter_user_scram_credentials_response *out)
 {
     struct scramming s = {.cluster = cluster, .step = step, .out = out};
-    struct names told;
     uint32_t count = (uint32_t)(MAX(in->deletions.count, 0) + MAX(in->upsertions.count, 0));
     wire_defaults(&wire_alter_user_scram_credentials_response, out);
     out->results.items = step_get(step, (count + 1) * sizeof(out->results.items[0]));
     if (out->results.items == NULL ||
         !names_init(&s.names, step->arena, count, step_random(step)) ||
-        !names_init(&told, step->arena, count, step_random(step)))
+        !names_init(&s.told, step->arena, count, step_random(step)))
         return STEP_E_MEMORY;
     if (!cluster->active) return scram_none(&s, in, KAFKA_NOT_CONTROLLER);
     if (count > step_room(step)) return scram_none(&s, in, KAFKA_POLICY_VIOLATION);
@@ -176,7 +194,7 @@ enum step_result cluster_alter_scram(struct cluster *cluster,
         (void)names_see(&s.names, in->deletions.items[i].name);
     for (int32_t i = 0; i < in->upsertions.count; i++)
         (void)names_see(&s.names, in->upsertions.items[i].name);
-    enum step_result result = scram_all(&s, &told, in);
+    enum step_result result = scram_all(&s, in);
     step->atomic = true;
     return result == STEP_DONE ? cluster_done(step) : result;
 }

@@ -17,7 +17,7 @@ import kmsg  # noqa: E402
 NO_UUID = bytes(16)
 # What names an element of an array, so that the arrays of both may be brought into one order.
 NAMES = ("ApiKey", "Name", "TopicName", "Topic", "TopicId", "Index", "PartitionIndex", "Partition", "PartitionId", "ResourceType",
-         "ResourceName", "GroupId", "MemberId", "TransactionalId", "ProducerId", "BrokerId", "NodeId", "LogDir", "User", "Key")
+         "ResourceName", "GroupId", "MemberId", "TransactionalId", "ProducerId", "BrokerId", "NodeId", "LogDir", "User", "Mechanism", "Key")
 # A Java or Base64 spelled uuid inside a string: the part of member ids, cluster ids that is drawn at random.
 RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<![\w-])[\w-]{22}(?![\w-])")
 DAY_MS = 86400000

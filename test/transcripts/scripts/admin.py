@@ -51,8 +51,25 @@ def script_quotas(side):
 
 
 def script_scram(side):
-    for users in (None, [], ["no-such"], ["no-such", "nor-this"], ["no-such", "no-such"], [""]):
+    salt, salted = b"0123456789abcde", b"x" * 32
+
+    def alter(put=(), drop=()):
+        side.ask("AlterUserScramCredentials", 0, {"Upsertions": [{"Name": n, "Mechanism": m, "Iterations": i, "Salt": s, "SaltedPassword": p} for n, m, i, s, p in put],
+                                                  "Deletions": [{"Name": n, "Mechanism": m} for n, m in drop]})
+    alter([("ann", 1, 4096, salt, salted), ("bob", 2, 8192, salt, salted)])
+    for put in (("", 1, 4096, salt, salted), ("cat", 0, 4096, salt, salted), ("cat", 3, 4096, salt, salted), ("cat", 1, 4095, salt, salted), ("cat", 1, 16385, salt, salted), ("cat", 1, 0, salt, salted), ("cat", 2, 4096, salt, salted),
+                ("cat", 1, 4096, b"", salted)):
+        alter([put])
+    alter([("dan", 1, 4096, salt, salted), ("dan", 1, 4096, salt, salted)])
+    alter([("dan", 1, 4096, salt, salted)], [("dan", 1)])
+    alter([("", 1, 4096, salt, salted)], [("", 1)])
+    alter(drop=[("no-such", 1)])
+    alter(drop=[("ann", 2), ("", 1), ("ann", 0)])
+    alter()
+    side.until(lambda a: len(a["Results"]) >= 2, "DescribeUserScramCredentials", 0, {"Users": None}, quiet=True)
+    for users in (None, [], ["ann"], ["ann", "bob"], ["no-such"], ["no-such", "nor-this"], ["ann", "ann"], [""]):
         side.ask("DescribeUserScramCredentials", 0, {"Users": None if users is None else [{"Name": u} for u in users]})
+    alter(drop=[("ann", 1), ("bob", 2)])
 
 
 def script_replicas(side):
