@@ -96,8 +96,8 @@ MUST_USE enum config_fault config_check(const struct config_def *def, struct vie
 /* Are there spaces around it? A broker's number in a resource's name has none. */
 bool config_spaced(struct view text);
 
-/* A valid value as it is shown: numbers and lists without the spaces around them, a boolean in small
- * letters. */
+/* A valid value as it is shown: numbers and lists without the spaces around them, a boolean in
+ * small letters. */
 struct view config_shown(const struct config_def *def, struct view value);
 
 /* Parsed values. False: the text is not one. Spaces around are ignored, as by Kafka. */

@@ -16,8 +16,8 @@ struct view group_config_standard(const struct cluster_config_context *context,
                                   struct arena *arena,
                                   const struct config_def *def);
 
-/* The broker's setting that gives the group's its standard ("group.consumer.x" for "consumer.x"), or
- * the setting's own name if there is none. */
+/* The broker's setting that gives the group's its standard ("group.consumer.x" for "consumer.x"),
+ * or the setting's own name if there is none. */
 struct view group_config_broker_name(struct arena *arena, const struct config_def *def);
 
 /* Null, or why these overrides (whose values have been checked one by one) cannot be the group's on
