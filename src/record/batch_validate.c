@@ -79,6 +79,17 @@ static enum record_fault check_record(const struct batch_rules *rules,
     return check_time(rules, header, record->timestamp_ms);
 }
 
+/* Is a whole run as the rules want it? If not, its records are looked at one by one. */
+static bool run_sound(const struct batch_rules *rules,
+                      const struct batch_header *header,
+                      const struct record_run *run)
+{
+    if (run->count == 0 || run->min_timestamp_ms < 0) return false;
+    if (rules->compacted && run->key_null) return false;
+    return check_time(rules, header, run->min_timestamp_ms) == RECORD_OK &&
+           check_time(rules, header, run->max_timestamp_ms) == RECORD_OK;
+}
+
 static bool is_time_fault(enum record_fault fault)
 {
     return fault == RECORD_TIME_RANGE || fault == RECORD_TIME_TYPE;
@@ -109,6 +120,36 @@ static bool producer_sound(const struct batch_header *header)
     return header->producer_epoch != -1;
 }
 
+/* What validation finds out about all records together. */
+struct records_seen {
+    int32_t count;
+    int64_t max_timestamp_ms;
+    bool in_order;
+    bool negative; /* A timestamp below -1. */
+};
+
+/* The next record. False: there is none, or the structure does not hold. */
+static bool check_next(struct record_iter *iter,
+                       struct arena *request,
+                       const struct batch_rules *rules,
+                       struct batch_verdict *verdict,
+                       struct records_seen *seen)
+{
+    struct record_brief record;
+    if (!record_next_brief(iter, &record)) return false;
+    int32_t index = seen->count++;
+    enum record_fault fault = check_record(rules, &verdict->header, &record);
+    if (UNLIKELY(fault != RECORD_OK)) {
+        struct batch_record_error error = {index, fault, record.timestamp_ms};
+        note_error(verdict, request, &error);
+        return true;
+    }
+    seen->max_timestamp_ms = MAX(seen->max_timestamp_ms, record.timestamp_ms);
+    seen->in_order &= record.offset_delta == index;
+    seen->negative |= record.timestamp_ms < BATCH_NO_TIMESTAMP;
+    return true;
+}
+
 /* Every record. Collects what single records break; the result is about the structure. */
 static enum record_fault check_records(struct compress_work *work,
                                        struct arena *request,
@@ -117,34 +158,34 @@ static enum record_fault check_records(struct compress_work *work,
                                        struct batch_verdict *verdict)
 {
     const struct batch_header *header = &verdict->header;
-    int64_t max_timestamp_ms = BATCH_NO_TIMESTAMP;
-    bool in_order = true;
-    bool negative = false;
-    int32_t index = 0;
+    struct records_seen seen = {0, BATCH_NO_TIMESTAMP, true, false};
     struct record_iter iter;
-    struct record_brief record;
 
     record_iter_begin(&iter, work, header, batch);
-    for (; record_next_brief(&iter, &record); index++) {
-        enum record_fault fault = check_record(rules, header, &record);
-        if (UNLIKELY(fault != RECORD_OK)) {
-            struct batch_record_error error = {index, fault, record.timestamp_ms};
-            note_error(verdict, request, &error);
-            continue;
+    for (bool more = true; more;) {
+        struct record_run run;
+        record_run_look(&iter, seen.count, &run);
+        int32_t singly = 1; /* Behind a run comes one that is not as usual, or the end. */
+        if (LIKELY(run_sound(rules, header, &run))) {
+            record_run_take(&iter, &run);
+            seen.count += run.count;
+            seen.max_timestamp_ms = MAX(seen.max_timestamp_ms, run.max_timestamp_ms);
+            seen.in_order &= run.in_order;
+        } else {
+            singly = MAX(run.count, 1);
         }
-        max_timestamp_ms = MAX(max_timestamp_ms, record.timestamp_ms);
-        in_order &= record.offset_delta == index;
-        negative |= record.timestamp_ms < BATCH_NO_TIMESTAMP;
+        for (; singly > 0 && more; singly--)
+            more = check_next(&iter, request, rules, verdict, &seen);
     }
     enum record_fault structure = record_iter_end(&iter);
     if (structure != RECORD_OK) return structure;
 
-    verdict->max_timestamp_ms = max_timestamp_ms;
+    verdict->max_timestamp_ms = seen.max_timestamp_ms;
     if (verdict->fault != RECORD_OK) return RECORD_OK;
     bool kept = batch_codec(header) != CODEC_NONE && !verdict->rebuild;
-    if (kept && !in_order) verdict->fault = RECORD_OFFSETS;
+    if (kept && !seen.in_order) verdict->fault = RECORD_OFFSETS;
     if (verdict->rebuild && !producer_sound(header)) verdict->fault = RECORD_PRODUCER;
-    if (verdict->rebuild && negative) verdict->fault = RECORD_TIME_VALUE;
+    if (verdict->rebuild && seen.negative) verdict->fault = RECORD_TIME_VALUE;
     return RECORD_OK;
 }
 

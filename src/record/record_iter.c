@@ -333,17 +333,19 @@ bool record_next_skim(struct record_iter *iter, struct record *out)
 /* A zigzag varint of at most four bytes at `p`, where four can be read; NULL: it is longer. */
 static inline const uint8_t *brief_varint(const uint8_t *p, int32_t *out)
 {
-    uint32_t value = p[0];
     uint32_t size = 1;
-    if (UNLIKELY(value >= 0x80)) {
-        value = (value & 0x7f) | (uint32_t)(p[1] & 0x7f) << 7;
-        size = 2;
-        if (UNLIKELY(p[1] >= 0x80)) {
-            value |= (uint32_t)(p[2] & 0x7f) << 14;
+    uint32_t value = p[0];
+    if (value >= 0x80) { /* Which way is guessed well: the same field of the record before. */
+        uint32_t word = load_le32(p);
+        if (LIKELY((word & 0x8000) == 0)) {
+            value = (word & 0x7f) | (word >> 1 & 0x3f80);
+            size = 2;
+        } else {
+            if ((word & 0x800000) != 0 && (word & 0x80000000) != 0) return NULL;
+            value = (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000);
             size = 3;
-            if (p[2] >= 0x80) {
-                if (p[3] >= 0x80) return NULL;
-                value |= (uint32_t)p[3] << 21;
+            if ((word & 0x800000) != 0) {
+                value |= word >> 3 & 0xfe00000;
                 size = 4;
             }
         }
@@ -411,6 +413,46 @@ bool record_next_brief(struct record_iter *iter, struct record_brief *out)
     out->offset_delta = record.offset_delta;
     out->key_null = record.key.null;
     return true;
+}
+
+void record_run_look(struct record_iter *iter, int32_t index, struct record_run *run)
+{
+    consume(iter, iter->given);
+    iter->given = 0;
+    const uint8_t *p = iter->in.data;
+    uint32_t left_bytes = iter->in.size;
+    int32_t most = iter->fault == RECORD_OK ? iter->left : 0;
+    int32_t min = INT32_MAX, max = INT32_MIN, count = 0;
+    bool key_null = false, in_order = true;
+    for (; count < most; count++) {
+        struct record_brief record;
+        int32_t delta;
+        uint32_t size = brief_parse(view_of(p, left_bytes), &record, &delta);
+        if (UNLIKELY(size == 0)) break;
+        p += size;
+        left_bytes -= size;
+        min = MIN(min, delta);
+        max = MAX(max, delta);
+        key_null |= record.key_null;
+        in_order &= record.offset_delta == index + count;
+    }
+    const struct batch_header *header = iter->header;
+    bool append_time = (header->attributes & BATCH_APPEND_TIME) != 0;
+    int64_t base = append_time ? header->max_timestamp : header->base_timestamp;
+    *run = (struct record_run){.count = count,
+                               .size_bytes = iter->in.size - left_bytes,
+                               .key_null = key_null,
+                               .in_order = in_order};
+    if (__builtin_add_overflow(base, append_time ? 0 : min, &run->min_timestamp_ms) ||
+        __builtin_add_overflow(base, append_time ? 0 : max, &run->max_timestamp_ms))
+        *run = (struct record_run){0}; /* One by one: they wrap. */
+}
+
+void record_run_take(struct record_iter *iter, const struct record_run *run)
+{
+    assert(run->count <= iter->left);
+    consume(iter, run->size_bytes);
+    iter->left -= run->count;
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
