@@ -474,8 +474,9 @@ static void run_unclean_start(struct bench *bench, int32_t count, uint64_t unmar
     append(bench, use_log(bench, count / 2));
     while (log_end_durable(use_log(bench, count / 2)) < log_end_assigned(use_log(bench, count / 2)))
         turn(bench, 100);
+    uint64_t scanned_bytes = log_recovered(use_log(bench, count / 2))->scanned_bytes;
     printf("first_append_s %.4f\nfirst_scanned_mib %.1f\n", now() - before,
-           (double)log_recovered(use_log(bench, count / 2))->scanned_bytes / 1048576);
+           (double)scanned_bytes / 1048576);
     struct log_dir_info info;
     do {
         turn(bench, 100);

@@ -12,7 +12,7 @@ struct node;
 
 /* step_caller.judge of a call that has a client, which is the context. If it came to this broker,
  * it judges as Kafka's does, before the controller; patterns of subscriptions it judges for all. */
-struct view dynamic_judge(void *call, struct view resource, struct view name, struct view value);
+struct view dynamic_judge(void *context, struct view resource, struct view name, struct view value);
 
 /* Settings of the broker have changed, or the node has opened: do what they say now. */
 void dynamic_apply(struct node *node);
