@@ -29,7 +29,7 @@ ACCEPTED = [
     (r"topics.delete$", r"id of delete-twice", r"TopicId", "one topic by its name and by its id: the same error, told with the name alone"),
     (r"topics.create_configs", r"internal.segment.bytes", r"Configs", "settings for Kafka's own tests are not shown"),
     (r"configs.describe_broker", r"^broker", r"\.dohle\.", "settings of our own"),
-    (r"configs.describe_broker", r"^broker", r"\.(controller\.quorum\.bootstrap\.servers|listeners)\.", "what the two were started with"),
+    (r"configs.describe_broker", r"^broker", r"\.(controller\.quorum\.bootstrap\.servers\.|listeners\.|log\.initial\.task\.delay\.ms)", "what the two were started with"),
     (r"configs.describe_broker", r"^loggers", r"", "there are no loggers of log4j here"),
     (r"configs.alter_broker", r"no.such.logger", r"", "there are no loggers of log4j here"),
     (r"admin.quotas", r"\"a\"}.*\"b\"}", r"", "an entity of two users: refused, where Kafka's map keeps one"),

@@ -133,7 +133,7 @@ class Side:
         """Topic ids that an answer tells together with the topic's name."""
         if isinstance(value, dict):
             name = value.get("Name") or value.get("TopicName") or value.get("Topic")
-            if isinstance(value.get("TopicId"), bytes) and isinstance(name, str):
+            if isinstance(value.get("TopicId"), bytes) and value["TopicId"] != NO_UUID and isinstance(name, str):
                 self.topics[value["TopicId"]] = name
             for item in value.values():
                 self.learn(item)
