@@ -337,7 +337,8 @@ static void classic_beaten(struct client_member *member,
     const struct history *history = member->client.history;
     if (call->ghost) {
         bool good = in->error_code == 0 || in->error_code == KAFKA_REBALANCE_IN_PROGRESS;
-        if (good &&
+        /* Of another ghost than the one that is remembered now nothing is known any more. */
+        if (good && call->epoch == member->ghost.epoch &&
             membership_is_final(member->group, true, member->ghost.epoch, member->ghost.restarts))
             history_violation(member->client.history,
                               "I15: %s: member %s was told that it is none, now it may beat: %d",
