@@ -92,6 +92,7 @@ bool client_error_is_later(int16_t error)
     case KAFKA_COORDINATOR_NOT_AVAILABLE:
     case KAFKA_NOT_COORDINATOR:
     case KAFKA_NOT_LEADER_OR_FOLLOWER:
+    case KAFKA_NOT_ENOUGH_REPLICAS:
     case KAFKA_NOT_CONTROLLER:
     case KAFKA_BROKER_NOT_AVAILABLE: return true;
     default: return false;
@@ -100,7 +101,8 @@ bool client_error_is_later(int16_t error)
 
 void client_error(struct client *client, const char *what, int16_t error)
 {
-    if (!client_error_is_later(error)) {
+    bool trouble = client->history->trouble_us == INT64_MAX; /* Without memory, say. */
+    if (!client_error_is_later(error) && !trouble) {
         history_violation(client->history, "I24: %s: error %d to a request in order", what, error);
         return;
     }

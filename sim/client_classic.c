@@ -266,10 +266,12 @@ static void classic_joined(struct client_member *member,
                        (const char *)in->member_id.data);
         client_rests(&member->client, 0);
         if (in->error_code != 0) return;
+        /* A first join begins a session. A member that joins a stable group again, and a sync,
+         * prolong none, as in Kafka: heartbeats do. */
+        if (!seat->in && member->unanswered == 0) client_member_renew(member, call);
         if (!seat->in)
             membership_joined(member->group, member->seat, call->sent_us,
                               client_member_now_us(member));
-        client_member_renew(member, call);
         member->state = MEMBER_SYNCING;
         classic_sync(member, in);
     } else if (!classic_told(member, call, in->error_code)) {
@@ -303,7 +305,6 @@ static void classic_synced(struct client_member *member,
     seat->in = seat->durable = true;
     seat->epoch = call->epoch;
     member->state = MEMBER_IN;
-    client_member_renew(member, call);
     membership_generation(member->group, call->epoch, call->sent_us, now_us);
     for (uint32_t i = 0; i < member->group->seat_count; i++)
         if (i == member->seat || !member->group->mixed)

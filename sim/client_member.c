@@ -79,6 +79,7 @@ void client_member_ends(struct client_member *member, bool told)
     membership_out(member->group, member->seat);
     seat->member_id[0] = '\0';
     member->state = MEMBER_OUT;
+    member->unanswered = 0;
     member->revoked_ms = 0;
 }
 

@@ -1,6 +1,7 @@
 /* client_reader.c - a reader: all partitions of all known topics, from their start, by assignment;
  * now and then it asks for the offsets' ends. */
 #include "sim/client_reader.h"
+#include "gen/errors.h"
 #include "gen/fetch_request.h"
 #include "gen/fetch_response.h"
 #include "gen/list_offsets_request.h"
@@ -10,40 +11,66 @@
 #define API_FETCH        1
 #define API_LIST_OFFSETS 2
 #define LATEST           (-1)
+#define SESSIONS_VERSION 7
+
+/* The session has ended, or what it has got is not known: the next fetch begins one anew. */
+static void reader_session_new(struct client_reader *reader)
+{
+    reader->session_epoch = 0;
+    for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++)
+        reader->told[i] = -1;
+}
+
+/* The partitions of one topic that the fetch is to name: all, or those that the session has not
+ * got as they are. */
+static void reader_fetch_topic(struct client_reader *reader,
+                               uint32_t number,
+                               struct fetch_request_fetch_topic *topic)
+{
+    const struct history_topic *known = &reader->client.history->topics[number];
+    struct fetch_request_fetch_partition *partitions = topic->partitions.items;
+    wire_struct_defaults(&wire_fetch_request_fetch_topic_shape, topic);
+    topic->topic = view_of_string(known->name);
+    topic->topic_id = known->id;
+    topic->partitions.items = partitions;
+    topic->partitions.count = 0;
+    for (int32_t p = 0; p < known->partitions; p++) {
+        uint32_t log = number * HISTORY_PARTITIONS_MAX + (uint32_t)p;
+        if (reader->sessions && reader->told[log] == reader->offsets[log]) continue;
+        struct fetch_request_fetch_partition *partition =
+            &topic->partitions.items[topic->partitions.count++];
+        wire_struct_defaults(&wire_fetch_request_fetch_partition_shape, partition);
+        partition->partition = p;
+        partition->fetch_offset = reader->told[log] = reader->offsets[log];
+        partition->partition_max_bytes =
+            1000 + (int32_t)chance_below(&reader->client.chance, 20000);
+    }
+}
 
 static void reader_fetch(struct client_reader *reader)
 {
     struct fetch_request request;
     struct fetch_request_fetch_topic topics[HISTORY_TOPICS_MAX];
     struct fetch_request_fetch_partition partitions[HISTORY_LOGS_MAX];
+    struct chance *chance = &reader->client.chance;
     wire_defaults(&wire_fetch_request, &request);
     request.replica_id = -1;
-    request.max_wait_ms = reader->audit ? 10 : (int32_t)chance_below(&reader->client.chance, 500);
-    request.min_bytes = 1 + (int32_t)chance_below(&reader->client.chance, 2) * 400;
-    request.max_bytes = 2000 + (int32_t)chance_below(&reader->client.chance, 60000);
-    request.isolation_level = (int8_t)chance_below(&reader->client.chance, 2);
-    request.session_epoch = -1;
+    request.max_wait_ms = reader->audit ? 10 : (int32_t)chance_below(chance, 500);
+    request.min_bytes = 1 + (int32_t)chance_below(chance, 2) * 400;
+    request.max_bytes = 2000 + (int32_t)chance_below(chance, 60000);
+    request.isolation_level = (int8_t)chance_below(chance, 2);
+    request.session_id = reader->sessions ? reader->session_id : 0;
+    request.session_epoch = reader->sessions ? reader->session_epoch : -1;
     request.topics.items = topics;
     request.topics.count = 0;
     for (uint32_t i = 0; i < reader->client.history->topic_count; i++) {
-        const struct history_topic *known = &reader->client.history->topics[i];
-        if (!known->known) continue;
-        struct fetch_request_fetch_topic *topic = &topics[request.topics.count++];
-        wire_struct_defaults(&wire_fetch_request_fetch_topic_shape, topic);
-        topic->topic = view_of_string(known->name);
-        topic->topic_id = known->id;
+        struct fetch_request_fetch_topic *topic = &topics[request.topics.count];
         topic->partitions.items = &partitions[i * HISTORY_PARTITIONS_MAX];
-        topic->partitions.count = known->partitions;
-        for (int32_t p = 0; p < known->partitions; p++) {
-            struct fetch_request_fetch_partition *partition = &topic->partitions.items[p];
-            wire_struct_defaults(&wire_fetch_request_fetch_partition_shape, partition);
-            partition->partition = p;
-            partition->fetch_offset = reader->offsets[i * HISTORY_PARTITIONS_MAX + (uint32_t)p];
-            partition->partition_max_bytes =
-                1000 + (int32_t)chance_below(&reader->client.chance, 20000);
-        }
+        if (!reader->client.history->topics[i].known) continue;
+        reader_fetch_topic(reader, i, topic);
+        request.topics.count += topic->partitions.count > 0;
     }
-    if (request.topics.count > 0)
+    if (request.topics.count > 0 || reader->session_epoch > 0)
         wire_link_send(&reader->client.link, API_FETCH, reader->version, &request);
 }
 
@@ -135,11 +162,28 @@ static void reader_records(struct client_reader *reader, uint32_t log, struct vi
         history_violation(reader->client.history, "log %u: bytes that are no batch", log);
 }
 
+/* What it is to read next was deleted: on from where the log can begin at the latest. */
+static bool reader_skips(struct client_reader *reader, uint32_t log)
+{
+    int64_t deletable = reader->client.history->logs[log].deletable;
+    if (reader->offsets[log] >= deletable) return false;
+    reader->offsets[log] = deletable;
+    return true;
+}
+
 static void reader_fetched(struct client_reader *reader, const struct fetch_response *in)
 {
+    bool anew = in->error_code == KAFKA_FETCH_SESSION_ID_NOT_FOUND ||
+                in->error_code == KAFKA_INVALID_FETCH_SESSION_EPOCH;
     if (in->error_code != 0) {
-        client_error(&reader->client, "Fetch", in->error_code);
+        reader_session_new(reader);
+        if (!anew) client_error(&reader->client, "Fetch", in->error_code);
         return;
+    }
+    if (reader->sessions) {
+        reader->session_id = in->session_id;
+        reader->session_epoch = in->session_id == 0 ? 0 : reader->session_epoch + 1;
+        if (in->session_id == 0) reader_session_new(reader);
     }
     for (int32_t i = 0; i < in->responses.count; i++) {
         const struct fetch_response_fetchable_topic_response *topic = &in->responses.items[i];
@@ -148,10 +192,14 @@ static void reader_fetched(struct client_reader *reader, const struct fetch_resp
             const struct fetch_response_partition_data *partition = &topic->partitions.items[p];
             uint32_t log =
                 (uint32_t)number * HISTORY_PARTITIONS_MAX + (uint32_t)partition->partition_index;
+            if (partition->error_code == KAFKA_OFFSET_OUT_OF_RANGE && reader_skips(reader, log))
+                continue;
             if (partition->error_code != 0) {
                 client_error(&reader->client, "Fetch of a partition", partition->error_code);
                 return;
             }
+            if (partition->log_start_offset >= 0)
+                history_log_start(reader->client.history, log, partition->log_start_offset);
             reader_high_watermark(reader, log, partition->high_watermark);
             reader_records(reader, log, partition->records);
             reader->caught_up[log] = reader->offsets[log] == partition->high_watermark;
@@ -186,7 +234,7 @@ static void reader_answered(struct client *client, const struct wire_link_wait *
 
 static void reader_lost(struct client *client)
 {
-    (void)client;
+    reader_session_new(container_of(client, struct client_reader, client));
 }
 
 static bool reader_finished(const struct client *client)
@@ -214,6 +262,8 @@ struct client_reader *client_reader_new(const struct client_seat *seat)
     struct client *client = client_new(&reader_kind, seat);
     struct client_reader *reader = container_of(client, struct client_reader, client);
     reader->version = versions[chance_below(&client->chance, ARRAY_SIZE(versions))];
+    reader->sessions = reader->version >= SESSIONS_VERSION && chance_percent(&client->chance, 60);
+    reader_session_new(reader);
     return reader;
 }
 

@@ -6,7 +6,11 @@
 struct client_reader {
     struct client client;
     int16_t version; /* Of Fetch. */
-    bool audit;      /* Reads all from the start and reports to the audit. */
+    bool sessions;   /* Fetches incrementally (KIP-227). */
+    int32_t session_id, session_epoch;
+    int64_t
+        told[HISTORY_LOGS_MAX]; /* The offset that the session has; -1: it has not got the log. */
+    bool audit;                 /* Reads all from the start and reports to the audit. */
     int64_t offsets[HISTORY_LOGS_MAX];
     int64_t high_watermarks[HISTORY_LOGS_MAX];
     bool caught_up[HISTORY_LOGS_MAX];

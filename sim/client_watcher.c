@@ -158,6 +158,12 @@ static void watcher_fill(struct client *client)
     watcher_ask(watcher);
 }
 
+/* Else it has begun to change, and its log does not say so yet. */
+static bool state_is_told(struct view state)
+{
+    return view_is(state, "Stable") || view_is(state, "Empty");
+}
+
 /* What the coordinator tells of a settled group. */
 static void watcher_told(struct client_watcher *watcher, const char *tale)
 {
@@ -190,7 +196,8 @@ static void watcher_classic(struct client_watcher *watcher,
         watcher_told(watcher, "0 ");
     } else if (error != 0) {
         client_error(&watcher->client, "DescribeGroups", error);
-    } else if (classic_tale(watcher, &in->groups.items[0], tale, sizeof(tale))) {
+    } else if (state_is_told(in->groups.items[0].group_state) &&
+               classic_tale(watcher, &in->groups.items[0], tale, sizeof(tale))) {
         watcher_told(watcher, tale);
     }
 }
@@ -209,7 +216,7 @@ static void watcher_answered(struct client *client, const struct wire_link_wait 
         watcher_ask_classic(watcher);
     } else if (error != 0) {
         client_error(client, "ConsumerGroupDescribe", error);
-    } else {
+    } else if (state_is_told(described->groups.items[0].group_state)) {
         consumer_tale(watcher, &described->groups.items[0], tale, sizeof(tale));
         watcher_told(watcher, tale);
     }

@@ -100,16 +100,19 @@ bool cluster_start(struct cluster *cluster)
         sim_tag(cluster->ios[i], cluster);
     }
     cluster->io = cluster->ios[0];
+    cluster->refused = false;
     sim_waits(cluster->world, true);
     int result = setjmp(cluster->dead) == 0 ? cluster_open(cluster) : -1;
     sim_waits(cluster->world, false);
     if (sim_node_crashed(cluster->machine)) return false;
-    if (result != 0) {
-        cluster->node = NULL;
-        history_violation(cluster->history, "the node could not be opened: %d; %s", result,
-                          cluster->said[(cluster->said_count - 1) % CLUSTER_SAID_MAX]);
-    }
-    return true;
+    cluster->refused = result != 0;
+    if (cluster->refused) cluster->node = NULL;
+    return !cluster->refused;
+}
+
+const char *cluster_last_words(const struct cluster *cluster)
+{
+    return cluster->said[(cluster->said_count - 1) % CLUSTER_SAID_MAX];
 }
 
 void cluster_turn(struct cluster *cluster, const struct io *io)

@@ -38,6 +38,7 @@ struct cluster {
     uint32_t said_count;
     bool print; /* Say to stdout too. */
     uint32_t starts;
+    bool refused; /* The last start: the node said that it cannot open. */
     jmp_buf dead;
 };
 
@@ -50,9 +51,11 @@ void cluster_set(struct cluster *cluster, const char *name, uint32_t value);
 /* The machine, without a process. The world was made with cluster_options(). */
 void cluster_init(struct cluster *cluster, struct sim_world *world, struct history *history);
 
-/* Start the process. False: it crashed on the way (an arranged crash point), and is to be settled
- * by cluster_crash(). That it cannot open is a violation. */
+/* Start the process. False: it crashed on the way (an arranged crash point), or it would not open
+ * (`refused`): to be settled by cluster_crash(). */
 bool cluster_start(struct cluster *cluster);
+
+const char *cluster_last_words(const struct cluster *cluster);
 
 /* One turn of the shard that has this handle. */
 void cluster_turn(struct cluster *cluster, const struct io *io);

@@ -94,6 +94,33 @@ void history_topic(struct history *history, uint32_t topic, struct uuid id, int3
     known->known = true;
 }
 
+int64_t history_firm_end(const struct history *history, uint32_t log)
+{
+    const struct history_log *at = &history->logs[log];
+    int64_t end = at->end;
+    while (end > 0 && at->entries[end - 1].claim != HISTORY_FIRM)
+        end--;
+    return end;
+}
+
+void history_delete_asked(struct history *history, uint32_t log, int64_t offset)
+{
+    history->logs[log].deletable = MAX(history->logs[log].deletable, offset);
+}
+
+void history_log_start(struct history *history, uint32_t log, int64_t offset)
+{
+    if (offset > history->logs[log].deletable)
+        history_violation(history, "I20: log %u begins at %lld, nobody asked for more than %lld",
+                          log, (long long)offset, (long long)history->logs[log].deletable);
+}
+
+void history_deleted(struct history *history, uint32_t log, int64_t low_watermark)
+{
+    history->deletes++;
+    history_log_start(history, log, low_watermark);
+}
+
 void history_producer_id(struct history *history, int64_t id)
 {
     for (uint32_t i = 0; i < history->producer_id_count; i++)
@@ -129,6 +156,7 @@ void history_audit_record(struct history *history,
 {
     struct history_log *at = &history->logs[log];
     uint32_t *number = &at->audited_number[value.producer];
+    if (at->audited_end == 0 && offset <= at->deletable) at->audited_end = offset;
     if (offset != at->audited_end)
         history_violation(history, "log %u: offset %lld follows %lld", log, (long long)offset,
                           (long long)at->audited_end - 1);
@@ -144,7 +172,7 @@ void history_audit_end(struct history *history)
 {
     for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++) {
         struct history_log *log = &history->logs[i];
-        for (int64_t offset = log->audited_end; offset < log->end; offset++)
+        for (int64_t offset = MAX(log->audited_end, log->deletable); offset < log->end; offset++)
             if (log->entries[offset].claim != HISTORY_NONE)
                 history_violation(history, "I1: log %u ends at %lld; record %u.%u at %lld is lost",
                                   i, (long long)log->audited_end,

@@ -9,7 +9,8 @@
  * Checked at once: an offset has one record for ever (I2), high watermarks and log starts never go
  * back for one client (I3), topics keep id and partitions (I17), producer ids are given once (I16),
  * errors are true to what they say (I24). At an audit, where a whole log is read: nothing claimed
- * is missing (I1), nothing of an idempotent producer comes twice or out of order (I9). */
+ * is missing (I1) but what was deleted, nothing of an idempotent producer comes twice or out of
+ * order (I9). */
 #pragma once
 
 #include "base/base.h"
@@ -36,7 +37,8 @@ enum history_claim { HISTORY_NONE, HISTORY_WEAK, HISTORY_FIRM };
 struct history_log {
     struct history_entry *entries; /* By offset. */
     int64_t end, capacity;
-    int64_t audited_end;                            /* Of the running audit. */
+    int64_t deletable;   /* Below it records may be gone: somebody asked for it. */
+    int64_t audited_end; /* Of the running audit. */
     uint32_t audited_number[HISTORY_PRODUCERS_MAX]; /* The largest seen, plus one. */
 };
 
@@ -55,9 +57,11 @@ struct history {
     int64_t producer_ids[HISTORY_IDS_MAX];
     uint32_t producer_id_count;
     uint32_t power_cuts, restarts;
-    int64_t restart_us;          /* When the node was started last. */
-    uint32_t windows_lost;       /* See client_producer.c. */
+    int64_t restart_us;    /* When the node was started last. */
+    int64_t trouble_us;    /* Until when its disk or its memory was in trouble; INT64_MAX: it is. */
+    uint32_t windows_lost; /* See client_producer.c. */
     uint64_t acknowledged, read; /* Records. */
+    uint64_t deletes;            /* Acknowledged. */
     bool print;                  /* Tell on stdout what producers send and are told. */
     char violation[256];         /* The first one; empty: none. */
 };
@@ -89,6 +93,17 @@ void history_claim(struct history *history,
 
 /* A topic was acknowledged or listed with this id. */
 void history_topic(struct history *history, uint32_t topic, struct uuid id, int32_t partitions);
+
+/* One past the last record that a client was told firmly. */
+int64_t history_firm_end(const struct history *history, uint32_t log);
+
+/* Records below the offset are to be deleted; they are, and the log begins there: never behind what
+ * anybody asked for (I20). */
+void history_delete_asked(struct history *history, uint32_t log, int64_t offset);
+void history_deleted(struct history *history, uint32_t log, int64_t low_watermark);
+
+/* A reader was told where the log begins. */
+void history_log_start(struct history *history, uint32_t log, int64_t offset);
 
 void history_producer_id(struct history *history, int64_t id);
 

@@ -136,7 +136,9 @@ bool membership_is_final(const struct membership *group,
 void membership_removed(struct membership *group, uint32_t at, int64_t sent_us, int16_t error)
 {
     const struct membership_seat *seat = &group->seats[at];
-    bool known = seat->durable || seat->restarts == group->history->restarts;
+    const struct history *history = group->history;
+    bool known = seat->durable || (seat->restarts == history->restarts &&
+                                   seat->good_us > history->trouble_us); /* It may load anew. */
     int64_t until_us = seat->good_us + (int64_t)seat->patience_ms * 1000;
     group->removals++;
     if (seat->good_us > 0 && known && sent_us + MEMBERSHIP_SLACK_US < until_us &&

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sim/client_admin.h"
+#include "sim/client_deleter.h"
 #include "sim/client_member.h"
 #include "sim/client_producer.h"
 #include "sim/client_reader.h"
@@ -15,6 +16,7 @@
 #define RUN_DRAIN_MS    120000
 #define RUN_REST_MS     5000
 #define RUN_STORM_MS    20000
+#define RUN_DISK_BYTES  (1u << 30)
 #define RUN_TURNS_MAX   3000000u /* Of one run: a loop that never ends is a violation. */
 
 struct run {
@@ -34,6 +36,8 @@ struct run {
     int64_t next_fault_us;
     int64_t start_us; /* When the node that is down starts again. */
     int64_t wall_ms;  /* How far the machine's clock has jumped. */
+    int64_t mend_us;  /* When somebody sees to the machine's trouble; 0: it has none. */
+    bool replaced;    /* Then the process is started anew. */
     uint32_t turns;
     bool trace;
     struct run_result *result;
@@ -41,8 +45,10 @@ struct run {
 
 const char *run_fault_name(enum run_fault fault)
 {
-    static const char *const names[] = {"kill",  "power cut", "crash point", "stop", "pause",
-                                        "reset", "half open", "wall jump",   "stall"};
+    static const char *const names[] = {"kill",       "power cut",  "crash point", "stop",
+                                        "pause",      "reset",      "half open",   "wall jump",
+                                        "stall",      "read error", "write error", "sync error",
+                                        "name error", "disk full",  "slow disk",   "no memory"};
     return names[fault];
 }
 
@@ -92,6 +98,12 @@ static void run_clients(struct run *run, struct chance *shape)
         run->auditor = client_reader_new(&seat);
         run_add(run, &run->auditor->client);
     }
+}
+
+static void run_deleter(struct run *run, struct chance *shape)
+{
+    struct client_seat seat = run_seat(run);
+    if (chance_percent(shape, 40)) run_add(run, client_new(&client_deleter_kind, &seat));
 }
 
 /* Groups of classic members, of consumer members, and of both. */
@@ -161,6 +173,7 @@ static void run_shape(struct run *run)
     }
     run_clients(run, &shape);
     run_groups(run, &shape);
+    run_deleter(run, &shape);
     run->faults = chance_of(run->seed, 2);
 }
 
@@ -205,9 +218,29 @@ static void run_crashed(struct run *run)
     run_down(run);
 }
 
+/* The machine has all again: disk, space, memory. */
+static void run_heal(struct run *run)
+{
+    sim_node_heal(run->cluster.machine);
+    sim_node_space(run->cluster.machine, RUN_DISK_BYTES);
+    if (run->mend_us != 0) run->history.trouble_us = sim_now_us(run->world);
+    run->mend_us = 0;
+}
+
+/* A node may refuse to start on a machine in trouble; it says so and is started again later. */
 static void run_start(struct run *run)
 {
-    if (!cluster_start(&run->cluster)) run_crashed(run);
+    if (cluster_start(&run->cluster)) return;
+    if (!run->cluster.refused) {
+        run_crashed(run);
+        return;
+    }
+    if (run->mend_us == 0)
+        history_violation(&run->history, "the node could not be opened; %s",
+                          cluster_last_words(&run->cluster));
+    cluster_crash(&run->cluster, SIM_CRASH_KILL, 0);
+    run_heal(run);
+    run_down(run);
 }
 
 static void run_stop(struct run *run)
@@ -236,6 +269,63 @@ static void run_wall_jump(struct run *run)
     run->wall_ms = to_ms;
 }
 
+/* A directory that failed stays offline: the process is started anew, on a disk that works. */
+static void run_disk_error(struct run *run, enum run_fault fault)
+{
+    static const char *const under[] = {NULL, "/data/topic", "/data/__cluster", "/data/__consumer"};
+    const uint32_t calls = fault == RUN_READ_ERROR    ? SIM_CALL_READ
+                           : fault == RUN_WRITE_ERROR ? SIM_CALL_WRITE | SIM_CALL_TRUNCATE
+                           : fault == RUN_SYNC_ERROR
+                               ? SIM_CALL_SYNC | SIM_CALL_SYNC_DIR
+                               : SIM_CALL_RENAME | SIM_CALL_UNLINK | SIM_CALL_MKDIR | SIM_CALL_OPEN;
+    struct sim_fault how = {.calls = calls};
+    how.kind = chance_percent(&run->faults, 50) ? SIM_FAULT_ERROR : SIM_FAULT_TORN;
+    how.under = under[chance_below(&run->faults, ARRAY_SIZE(under))];
+    how.nth = 1 + chance_below(&run->faults, 20);
+    how.for_good = chance_percent(&run->faults, 50);
+    sim_node_fault(run->cluster.machine, &how);
+    run->history.trouble_us = INT64_MAX;
+    run->mend_us = sim_now_us(run->world) + 100000 + chance_below(&run->faults, 3000000);
+    run->replaced = true;
+}
+
+static void run_trouble(struct run *run, enum run_fault fault)
+{
+    struct sim_node *machine = run->cluster.machine;
+    struct chance *faults = &run->faults;
+    run->mend_us = sim_now_us(run->world) + chance_below(faults, 2000000);
+    run->history.trouble_us = INT64_MAX;
+    run->replaced = fault == RUN_NO_MEMORY; /* Some parts stop for good without it, and say so. */
+    if (fault == RUN_DISK_FULL) {
+        sim_node_space(machine, chance_below(faults, 3) * 65536);
+    } else if (fault == RUN_SLOW_DISK) {
+        uint32_t count = 1 + chance_below(faults, 4);
+        for (uint32_t i = 0; i < count; i++) {
+            struct sim_fault how = {.kind = SIM_FAULT_STALL};
+            how.nth = 1 + chance_below(faults, 10);
+            how.stall_ms = chance_below(faults, 2500);
+            sim_node_fault(machine, &how);
+        }
+    } else {
+        uint32_t nth = 1 + chance_below(faults, 200);
+        sim_node_fail_memory(machine, nth, chance_percent(faults, 30));
+    }
+}
+
+/* Somebody sees to a machine in trouble. */
+static void run_maybe_mend(struct run *run)
+{
+    if (run->mend_us == 0 || sim_now_us(run->world) < run->mend_us) return;
+    run_heal(run);
+    if (!run->replaced || run->cluster.node == NULL) return;
+    if (chance_percent(&run->faults, 50)) {
+        run_stop(run);
+    } else {
+        cluster_crash(&run->cluster, SIM_CRASH_KILL, 0);
+        run_down(run);
+    }
+}
+
 static void run_strike(struct run *run, enum run_fault fault)
 {
     struct sim_node *machine = run->cluster.machine;
@@ -262,6 +352,13 @@ static void run_strike(struct run *run, enum run_fault fault)
     case RUN_STALL:
         if (!run_stall(run)) return;
         break;
+    case RUN_READ_ERROR:
+    case RUN_WRITE_ERROR:
+    case RUN_SYNC_ERROR:
+    case RUN_NAME_ERROR: run_disk_error(run, fault); break;
+    case RUN_DISK_FULL:
+    case RUN_SLOW_DISK:
+    case RUN_NO_MEMORY: run_trouble(run, fault); break;
     case RUN_FAULTS: break;
     }
     run_note(run, fault);
@@ -272,6 +369,7 @@ static void run_maybe_strike(struct run *run)
     if (sim_now_us(run->world) < run->next_fault_us) return;
     run->next_fault_us = sim_now_us(run->world) + 1000 + chance_below(&run->faults, 1500000);
     enum run_fault fault = (enum run_fault)chance_below(&run->faults, RUN_FAULTS);
+    if (fault >= RUN_READ_ERROR && run->mend_us != 0) return; /* One trouble at a time. */
     if (run->wants[fault] && run->cluster.node != NULL) run_strike(run, fault);
 }
 
@@ -318,14 +416,19 @@ static void run_storm(struct run *run)
 {
     int64_t end_us = sim_now_us(run->world) + RUN_STORM_MS * 1000ll;
     while (run_goes_on(run, end_us)) {
+        run_maybe_mend(run);
         if (run->cluster.node != NULL) run_maybe_strike(run);
-        if (!history_violated(&run->history)) run_step(run, MIN(end_us, run->next_fault_us));
+        int64_t until_us = MIN(end_us, run->next_fault_us);
+        if (run->mend_us != 0) until_us = MIN(until_us, run->mend_us);
+        if (!history_violated(&run->history)) run_step(run, until_us);
         if (sim_now_us(run->world) >= run->next_fault_us && run->cluster.node == NULL)
             run->next_fault_us = sim_now_us(run->world) + 1000;
     }
     for (uint32_t i = 0; i < run->client_count; i++)
         run->clients[i]->storm = false;
-    sim_node_heal(run->cluster.machine);
+    run->mend_us = run->mend_us == 0 ? 0 : 1;
+    run_maybe_mend(run);
+    run_heal(run);
 }
 
 static void run_settle(struct run *run, const char *phase)
@@ -401,6 +504,7 @@ void run_seed(const struct run_options *options, struct run_result *result)
         result->commits += run->commits[i].kept;
         result->removals += run->groups[i].removals;
     }
+    result->deletes = run->history.deletes;
     result->tales = run->watcher->matched;
     result->tales_compared = run->watcher->compared;
     (void)snprintf(result->violation, sizeof(result->violation), "%s", run->history.violation);

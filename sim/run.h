@@ -1,7 +1,7 @@
 /* run.h - one seed: the shape of a cluster, its clients, a storm of faults, healing, audits.
  *
  *   storm      clients work; kills, power cuts, crash points, stops, pauses (of the machine or of
- *              one shard), broken streams, clock jumps
+ *              one shard), broken streams, clock jumps, failing and full and slow disks, no memory
  *   drain      no new faults; all that was begun is acknowledged within RUN_DRAIN_MS (I23)
  *   audit      every log is read from its start and held against what clients were told
  *   cut        the power is cut, the worst outcome; the node starts again
@@ -24,6 +24,13 @@ enum run_fault {
     RUN_SEVER,
     RUN_WALL_JUMP,
     RUN_STALL, /* One shard of several does not run for a while. */
+    RUN_READ_ERROR,
+    RUN_WRITE_ERROR, /* With a part of the bytes written, or none. */
+    RUN_SYNC_ERROR,  /* The bytes may be lost, and the next sync says yes. */
+    RUN_NAME_ERROR,  /* Of a call that changes a directory. */
+    RUN_DISK_FULL,   /* For a while. */
+    RUN_SLOW_DISK,
+    RUN_NO_MEMORY, /* An allocation fails, or all for a while. */
     RUN_FAULTS
 };
 
@@ -33,6 +40,7 @@ struct run_result {
     int64_t simulated_us;
     uint64_t acknowledged, read; /* Records. */
     uint64_t commits, removals;  /* Acknowledged; members that were told that they are none. */
+    uint64_t deletes;            /* DeleteRecords, acknowledged. */
     uint64_t tales;              /* Groups that were described as their members see them, */
     uint64_t tales_compared;     /* and those that were held against the tale before a crash. */
     uint32_t faults[RUN_FAULTS]; /* That struck. */

@@ -14,7 +14,7 @@
 
 struct totals {
     uint32_t passed, failed;
-    uint64_t events, acknowledged, read, commits, removals, tales, tales_compared;
+    uint64_t events, acknowledged, read, commits, removals, deletes, tales, tales_compared;
     int64_t simulated_us;
     uint64_t faults[RUN_FAULTS];
 };
@@ -72,6 +72,7 @@ static void seed_run(struct totals *totals, const struct run_options *options, b
     totals->read += result.read;
     totals->commits += result.commits;
     totals->removals += result.removals;
+    totals->deletes += result.deletes;
     totals->tales += result.tales;
     totals->tales_compared += result.tales_compared;
     totals->simulated_us += result.simulated_us;
@@ -98,10 +99,12 @@ static void print_totals(const struct totals *totals, int64_t took_us)
            (double)totals->simulated_us / 1e6);
     printf(
         "%llu records acknowledged, %llu read; %llu commits of offsets; %llu members removed; %llu "
+        "deletions; %llu "
         "groups as their members see them, %llu as before a restart\n",
         (unsigned long long)totals->acknowledged, (unsigned long long)totals->read,
         (unsigned long long)totals->commits, (unsigned long long)totals->removals,
-        (unsigned long long)totals->tales, (unsigned long long)totals->tales_compared);
+        (unsigned long long)totals->deletes, (unsigned long long)totals->tales,
+        (unsigned long long)totals->tales_compared);
     printf("faults:");
     for (uint32_t i = 0; i < RUN_FAULTS; i++)
         printf("%s %s %llu", i > 0 ? "," : "", run_fault_name((enum run_fault)i),

@@ -663,9 +663,11 @@ int controller_open(struct node *node)
         controller_self_register(c);
     }
     arena_free(&arena);
-    if (result != 0)
+    if (result != 0) {
+        c->failed = "the metadata log could not be opened";
         say(node->say, SAY_ERROR, "controller", "could not open the metadata log in \"%s\" (%d)",
             c->dir, result);
+    }
     return result == 0 ? 0 : result < 0 ? result : -EIO;
 }
 

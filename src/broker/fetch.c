@@ -234,14 +234,34 @@ static void fetch_aborted(struct fetch *fetch,
     }
 }
 
+/* The list goes with the errand that brought it; an answer that is an errand's own outlives that.
+ */
+static void fetch_keep_aborted(struct request *request, struct fetch_response_partition_data *out)
+{
+    struct fetch_response_aborted_transaction *items;
+    if (request->errand == NULL || out->aborted_transactions.count <= 0) return;
+    items = broker_array(request, (uint32_t)out->aborted_transactions.count, sizeof(*items));
+    if (items == NULL) { /* Without the list a client would take aborted records for good ones. */
+        out->records = VIEW_EMPTY;
+        out->aborted_transactions.count = 0;
+        return;
+    }
+    memcpy(items, out->aborted_transactions.items,
+           (size_t)out->aborted_transactions.count * sizeof(*items));
+    out->aborted_transactions.items = items;
+}
+
 /* What another shard has answered; its bytes become this request's. */
-static void fetch_fill_told(struct fetch_item *item, struct fetch_response_partition_data *out)
+static void fetch_fill_told(const struct fetch *fetch,
+                            struct fetch_item *item,
+                            struct fetch_response_partition_data *out)
 {
     *out = *item->told;
     out->records =
         item->range.size_bytes > 0 ? errand_value(item->errand, item->told->records) : VIEW_EMPTY;
     if (out->records.size == 0 && out->aborted_transactions.count > 0)
         out->aborted_transactions.count = 0;
+    fetch_keep_aborted(fetch->request, out);
 }
 
 static void fetch_fill(struct fetch *fetch,
@@ -249,7 +269,7 @@ static void fetch_fill(struct fetch *fetch,
                        struct fetch_response_partition_data *out)
 {
     if (item->told != NULL) {
-        fetch_fill_told(item, out);
+        fetch_fill_told(fetch, item, out);
         return;
     }
     wire_struct_defaults(&wire_fetch_response_partition_data_shape, out);

@@ -182,10 +182,12 @@ static void replica_lead(struct replica *replica)
     enum partition_change change = partition_follow(
         replica->state, state, &ends, log_high_watermark(replica->log), io_now_ms(node->io));
     if (change == PARTITION_NEW_EPOCH || !replica->began) {
-        if (partition_role(replica->state) == PARTITION_LEADER)
+        bool leads = partition_role(replica->state) == PARTITION_LEADER;
+        if (leads)
             replica->began =
                 log_epoch_begin(replica->log, partition_leader_epoch(replica->state)) == LOG_OK;
-        replica_moved(replica, 0);
+        /* Who waits would come back here for nothing: the log's next event tries again. */
+        if (!leads || replica->began) replica_moved(replica, 0);
     }
     if (replica->began) recovered_note(replica);
 }

@@ -158,6 +158,13 @@ struct view errand_value(struct errand *errand, struct view value)
     struct request *requester = errand->requester;
     struct net_range *first = NULL, **place = &first;
     assert(errand->state == ERRAND_HOME);
+    if (value.null || value.size == 0) return value;
+    if (!value.external && requester->errand != NULL) {
+        uint8_t *copy = arena_take(&requester->arena, value.size);
+        if (copy == NULL) return VIEW_EMPTY;
+        memcpy(copy, value.data, value.size);
+        return view_of(copy, value.size);
+    }
     if (!value.external || value.data == NULL) return value;
     const struct net_range *range = (const struct net_range *)(const void *)value.data;
     uint32_t count = 0;

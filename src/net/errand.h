@@ -62,7 +62,8 @@ void errand_hurry(struct errand *errand);
 void errand_recall(struct errand *errand);
 
 /* A bytes or records value of the response, for the requester's own response: ranges behind it are
- * the requester's from here on. Once per value. No memory: the empty view. */
+ * the requester's from here on, bytes in the errand's memory are copied if the requester is an
+ * errand itself: its answer outlives this one. Once per value. No memory: the empty view. */
 struct view errand_value(struct errand *errand, struct view value);
 
 /* The response is not needed any more. NULL is fine. */
