@@ -321,6 +321,11 @@ void controller_submit(struct node *node, struct controller_call *call)
     io_wake(node->io);
 }
 
+const char *controller_failure(const struct node *node)
+{
+    return node->controller->failed;
+}
+
 bool controller_log_moved_since(const struct node *node)
 {
     return node->controller->log_moved && node->controller->failed == NULL;

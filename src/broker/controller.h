@@ -51,6 +51,9 @@ void controller_submit(struct node *node, struct controller_call *call);
 /* Periodic work and what the turn gathered. Returns when it wants to be called next. */
 int64_t controller_turn(struct node *node);
 
+/* Why the control part serves no more until the node starts anew, in words, or NULL. */
+const char *controller_failure(const struct node *node);
+
 /* Has the metadata log moved since controller_turn looked? */
 bool controller_log_moved_since(const struct node *node);
 

@@ -389,6 +389,10 @@ static int node_become_ready(struct node *node)
     int64_t limit_ms = io_now_ms(node->io) + NODE_READY_MS;
     if (!node->options.controller_only && !lifecycle_start(node)) return -ENOMEM;
     while (node_not_ready(node) != NULL) {
+        if (controller_failure(node) != NULL) {
+            say(node->say, SAY_ERROR, "node", "could not start: %s", controller_failure(node));
+            return -EIO;
+        }
         if (io_now_ms(node->io) >= limit_ms) {
             say(node->say, SAY_ERROR, "node", "not ready after %d s: %s", NODE_READY_MS / 1000,
                 node_not_ready(node));
