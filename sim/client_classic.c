@@ -338,6 +338,7 @@ static void classic_beaten(struct client_member *member,
     const struct history *history = member->client.history;
     if (call->ghost) {
         bool good = in->error_code == 0 || in->error_code == KAFKA_REBALANCE_IN_PROGRESS;
+        if (client_member_now_us(member) < history->restart_us + LOADING_US) return;
         /* Of another ghost than the one that is remembered now nothing is known any more. */
         if (good && call->epoch == member->ghost.epoch &&
             membership_is_final(member->group, true, member->ghost.epoch, member->ghost.restarts))

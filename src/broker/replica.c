@@ -187,7 +187,7 @@ static void replica_lead(struct replica *replica)
             replica->began =
                 log_epoch_begin(replica->log, partition_leader_epoch(replica->state)) == LOG_OK;
         /* Who waits would come back here for nothing: the log's next event tries again. */
-        if (!leads || replica->began) replica_moved(replica, 0);
+        if (replica->began || (!leads && change == PARTITION_NEW_EPOCH)) replica_moved(replica, 0);
     }
     if (replica->began) recovered_note(replica);
 }
