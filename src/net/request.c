@@ -381,10 +381,12 @@ void request_close(struct request *request, const char *why)
     request->gone = NULL; /* Its handler knows. */
     if (connection != NULL) {
         metric_add(&request->shard->metrics, METRIC_VIOLATIONS, 1);
+        while (request->link.next != &connection->requests) /* Nothing behind it may pass for it. */
+            request_orphan(container_of(request->link.next, struct request, link));
         leave_queue(request);
         request->connection = NULL;
-        drain_queue(connection); /* Those behind it that were answered already. */
-        connection_doom(connection, why);
+        drain_queue(connection);
+        connection_doom(connection, why); /* Those before it are answered. */
     }
     request_free(request);
 }
