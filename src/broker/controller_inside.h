@@ -70,8 +70,8 @@ void controller_self_register(struct controller *c);
 bool controller_self_waits(const struct controller *c); /* Is that call not answered yet? */
 void controller_self_free(struct controller *c);
 
-/* scram_keys.c: both keys of a salted password. False: no memory. */
-bool scram_keys(int8_t mechanism, struct view salted, struct cluster_scram_keys *out);
+/* scram_keys.c: both keys of a salted password. */
+void scram_keys(int8_t mechanism, struct view salted, struct cluster_scram_keys *out);
 
 /* raft.c: look at the waiting fetches again. `last`: answer them all. */
 void raft_turn(struct controller *c, bool last);

@@ -67,9 +67,8 @@ struct cluster_options {
     config_lookup
         *static_config; /* server.properties of this node: values by Kafka's broker name. */
     void *static_context;
-    /* Both keys of a salted password: RFC 5802. False: no memory. Needed by cluster_alter_scram().
-     */
-    bool (*scram_keys)(int8_t mechanism, struct view salted, struct cluster_scram_keys *out);
+    /* Both keys of a salted password: RFC 5802. Needed by cluster_alter_scram(). */
+    void (*scram_keys)(int8_t mechanism, struct view salted, struct cluster_scram_keys *out);
 };
 
 /* NULL: no memory. What the options point to is copied, the lookup is kept. Inactive. */

@@ -9,12 +9,11 @@ typedef struct alter_user_scram_credentials_request_scram_credential_deletion de
 typedef struct alter_user_scram_credentials_request_scram_credential_upsertion upsertion_in;
 
 /* Keys that can be told: the password's first byte, and the next one. */
-static bool keys_of(int8_t mechanism, struct view salted, struct cluster_scram_keys *out)
+static void keys_of(int8_t mechanism, struct view salted, struct cluster_scram_keys *out)
 {
     out->size_bytes = mechanism == CLUSTER_SCRAM_SHA_512 ? 64 : 32;
     memset(out->stored, salted.data[0], out->size_bytes);
     memset(out->server, salted.data[0] + 1, out->size_bytes);
-    return true;
 }
 
 static void open_rig(struct cluster_rig *rig, int16_t metadata_version)
