@@ -1,4 +1,4 @@
-"""Differences from Apache Kafka 4.4 that are meant (docs/decisions/0014): (script, request, path of the field, why), three
+"""Differences from Apache Kafka 4.4 that are meant (docs/decisions/0015): (script, request, path of the field, why), three
 regular expressions and a reason. One that is not seen any more fails the run."""
 NOT_BUILT = "not built yet, and not advertised (README, Not yet)"
 ACCIDENT = "Kafka's answer is UNKNOWN_SERVER_ERROR from an exception that it did not foresee; ours is the error of that case, or none"
