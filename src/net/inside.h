@@ -146,6 +146,7 @@ struct shard_state {
 
     int64_t _Atomic horizon_ms;               /* Read by the other shards. */
     int64_t before_ms;                        /* When the wait of the turn before this one began. */
+    int64_t asked_ms;                         /* When the other shards were last asked to turn. */
     uint32_t accepted;                        /* Connections in this turn. */
     struct shard_given given[NET_SHARDS_MAX]; /* By the shard that gets them. */
     uint64_t taken[NET_SHARDS_MAX];           /* By the shard that gave them, */

@@ -161,9 +161,12 @@ static void move_horizon(struct shard *shard, int64_t before_ms, uint32_t delive
 }
 
 /* A session is due by the clock, but a shard that sleeps has not said that it read everything:
- * have it turn. */
+ * have it turn. Once a millisecond: a horizon that is held does not move by asking, and two shards
+ * that wait for each other's would turn without a pause. */
 void shard_horizon_ask(struct shard *shard, int64_t due_ms)
 {
+    if (shard->state->asked_ms == io_now_ms(shard->io)) return;
+    shard->state->asked_ms = io_now_ms(shard->io);
     for (uint32_t i = 0; i < shard->count; i++)
         if (shard->peers[i] != NULL && shard->peers[i] != shard &&
             shard_horizon_ms(shard->peers[i]) < due_ms)

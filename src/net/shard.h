@@ -198,7 +198,8 @@ int64_t shard_horizon_ms(const struct shard *shard);
 int64_t shard_horizon_all_ms(const struct shard *shard);
 
 /* Have every shard whose horizon is below `due_ms` turn: one that sleeps has not said that it read
- * everything. For who judges deadlines by the horizon without the wheel of sessions. */
+ * everything. At most once a millisecond. For who judges deadlines by the horizon without the wheel
+ * of sessions. */
 void shard_horizon_ask(struct shard *shard, int64_t due_ms);
 
 /* Begin or end to call hooks.charge. */

@@ -49,17 +49,27 @@ static void nodes_open(struct node *node)
         assert_int_equal(pthread_create(&node->threads[i], NULL, run, node->shards[i]), 0);
 }
 
-static void nodes_close(struct node *node)
+static void nodes_stop(struct node *node)
 {
     for (uint32_t i = 0; i < SHARDS; i++)
         shard_stop(node->shards[i]);
     for (uint32_t i = 0; i < SHARDS; i++)
         pthread_join(node->threads[i], NULL);
+}
+
+static void nodes_free(struct node *node)
+{
     for (uint32_t i = 0; i < SHARDS; i++) {
         shard_close(node->shards[i]);
         io_free(node->ios[i]);
     }
     assert_int_equal(node->mem.used_bytes, 0);
+}
+
+static void nodes_close(struct node *node)
+{
+    nodes_stop(node);
+    nodes_free(node);
 }
 
 static int64_t clock_ms(void)
@@ -187,12 +197,38 @@ static void held_peer(void **state)
     nodes_close(&node);
 }
 
+/* Two shards that hold their input, each with a session that waits for the other: they do not turn
+ * without a pause meanwhile. */
+static void held_peers_rest(void **state)
+{
+    (void)state;
+    struct node node;
+    struct order holds[2], sessions[2];
+    nodes_open(&node);
+    int64_t start_ms = clock_ms();
+    for (int i = 0; i < 2; i++) {
+        holds[i] = (struct order){.letter = {.open = set_held}, .held = true};
+        do_order(node.shards[i], &holds[i]);
+        sessions[i] = (struct order){.letter = {.open = set_session}, .in_ms = 20};
+        do_order(node.shards[i], &sessions[i]);
+    }
+    usleep(150000);
+    nodes_stop(&node);
+    uint64_t passed_ms = (uint64_t)(clock_ms() - start_ms);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sessions[i].fired_ms, 0);
+        assert_in_range(node.shards[i]->metrics.values[METRIC_TURNS], 2, 100 + 5 * passed_ms);
+    }
+    nodes_free(&node);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(letters),
         cmocka_unit_test(sleeping_peers),
         cmocka_unit_test(held_peer),
+        cmocka_unit_test(held_peers_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
