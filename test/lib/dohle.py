@@ -5,6 +5,7 @@
         node.kill(); node.start()        # the same port, the same directory
 """
 import os
+import random
 import shutil
 import signal
 import socket
@@ -17,10 +18,25 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DOHLE = os.environ.get("DOHLE", str(ROOT / "build/dohle"))
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def below_outgoing_ports():
+    """Ports that no outgoing connection gets: a node keeps its port while it is down."""
+    outgoing = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    return range(10000, max(int(outgoing[0]), 12000))
+
+
+def free_port(given=set()):
+    """A port of 127.0.0.1 that nobody has, and that was not given in this process before."""
+    while True:
+        port = random.choice(below_outgoing_ports())
+        if port in given:
+            continue
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        given.add(port)
+        return port
 
 
 class Node:
