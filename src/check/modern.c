@@ -12,8 +12,6 @@
 #include "gen/consumer_protocol_subscription.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
-#include "gen/delete_topics_request.h"
-#include "gen/delete_topics_response.h"
 
 #define TOPIC_LIMIT_MS  10000
 #define SETTLE_LIMIT_MS 30000
@@ -214,16 +212,7 @@ void modern_prepare(struct check_run *world)
 
 void modern_finish(struct check_run *world)
 {
-    struct delete_topics_request_delete_topic_state topic;
-    struct delete_topics_request *ask = run_new(world, &wire_delete_topics_request);
-    if (!served(world)) return;
-    wire_struct_defaults(&wire_delete_topics_request_delete_topic_state_shape, &topic);
-    topic.name = view_of_string(world->name);
-    ask->topics.items = &topic;
-    ask->topics.count = 1;
-    ask->timeout_ms = TOPIC_LIMIT_MS;
-    int16_t version = run_version(world, &wire_delete_topics_request, 6);
-    (void)run_call(world, run_peer(world), &wire_delete_topics_request, version, ask);
+    if (served(world)) run_delete_topic(world, run_peer(world));
 }
 
 /* ---- what classic members carry ---------------------------------------------------------------

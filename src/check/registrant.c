@@ -15,8 +15,6 @@
 #include "gen/broker_registration_response.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
-#include "gen/delete_topics_request.h"
-#include "gen/delete_topics_response.h"
 #include "gen/describe_cluster_request.h"
 #include "gen/describe_cluster_response.h"
 #include "gen/unregister_broker_request.h"
@@ -273,17 +271,8 @@ int16_t registrant_assign(struct registrant *r, struct uuid topic, struct uuid d
 
 void registrant_clean(struct check_run *run)
 {
-    struct delete_topics_request_delete_topic_state topic;
-    struct delete_topics_request *ask = run_new(run, &wire_delete_topics_request);
     struct check_peer *peer = run_peer(run);
-
-    wire_struct_defaults(&wire_delete_topics_request_delete_topic_state_shape, &topic);
-    topic.name = view_of_string(run->name);
-    ask->topics.items = &topic;
-    ask->topics.count = 1;
-    ask->timeout_ms = TIMEOUT_MS;
-    int16_t version = run_version(run, &wire_delete_topics_request, 6);
-    (void)run_call(run, peer, &wire_delete_topics_request, version, ask);
+    run_delete_topic(run, peer);
     for (uint32_t i = 0; i < ID_OF_ROW; i++)
         (void)unregister(run, peer, id_of(run, i));
 }

@@ -13,6 +13,7 @@
 
 #include "gen/api_versions_request.h"
 #include "gen/api_versions_response.h"
+#include "gen/delete_topics_request.h"
 #include "gen/describe_configs_request.h"
 #include "gen/describe_configs_response.h"
 #include "gen/describe_groups_request.h"
@@ -354,6 +355,19 @@ void run_find_group(struct check_run *run)
         run_wait(run, FIND_PAUSE_MS);
     }
     run_fail(run, "the coordinator has not loaded the group in %d s", FIND_LIMIT_MS / 1000);
+}
+
+void run_delete_topic(struct check_run *run, struct check_peer *peer)
+{
+    struct delete_topics_request_delete_topic_state topic;
+    struct delete_topics_request *ask = run_new(run, &wire_delete_topics_request);
+    wire_struct_defaults(&wire_delete_topics_request_delete_topic_state_shape, &topic);
+    topic.name = view_of_string(run->name);
+    ask->topics.items = &topic;
+    ask->topics.count = 1;
+    ask->timeout_ms = RUN_CALL_MS / 2;
+    int16_t version = run_version(run, &wire_delete_topics_request, 6);
+    (void)run_call(run, peer, &wire_delete_topics_request, version, ask);
 }
 
 int64_t run_setting(struct check_run *run, const char *name)

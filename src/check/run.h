@@ -122,6 +122,9 @@ bool run_hung_up(struct check_run *run, struct check_peer *peer, int64_t ms);
  * has loaded what it knows of such groups. */
 void run_find_group(struct check_run *run);
 
+/* Delete the topic that has the run's name, and wait for the answer whatever it is. */
+void run_delete_topic(struct check_run *run, struct check_peer *peer);
+
 /* The number in this configuration of the coordinator's broker; the row is skipped if it does not
  * tell. */
 int64_t run_setting(struct check_run *run, const char *name);

@@ -56,14 +56,10 @@ struct change_snapshots {
 static bool change_snapshot(void *context, const char *name)
 {
     struct change_snapshots *snapshots = context;
-    int64_t base = 0;
-    for (uint32_t i = 0; i < 20; i++) {
-        if (name[i] < '0' || name[i] > '9') return true;
-        if (__builtin_mul_overflow(base, 10, &base) ||
-            __builtin_add_overflow(base, name[i] - '0', &base))
-            return true;
-    }
-    if (strcmp(name + 20, ".snapshot") != 0) return true;
+    int64_t base;
+    const char *suffix = segment_name_read(name, &base);
+    if (suffix == NULL) return true;
+    if (strcmp(suffix, ".snapshot") != 0) return true;
     if (!snapshots->change->restart && base <= snapshots->change->offset) return true;
     struct disk_path path = log_path(snapshots->change->work.log, name);
     snapshots->error = disk_unlink_if_there(snapshots->io, path.text);

@@ -55,6 +55,13 @@ MUST_USE int load_segment_open(struct load *load,
 /* LOG_NOT_FOUND: the file is missing or too large; what it holds is not checked. */
 MUST_USE int load_index(struct load *load, struct segment *segment, struct index *index);
 MUST_USE int load_first(struct load *load, struct segment *segment, struct io_file *file);
+
+/* The largest timestamp up to `end`. LOG_NOT_FOUND: the batches do not bear the time index out; or
+ * -errno. */
+MUST_USE int load_times(struct load *load,
+                        struct segment *segment,
+                        struct io_file *file,
+                        uint32_t end);
 MUST_USE int load_open_file(struct load *load, int64_t base, int flags, struct io_file **file);
 void load_close_file(struct load *load, struct io_file *file);
 MUST_USE int load_segment_recover(struct load *load, struct segment *segment, bool *cut);

@@ -50,14 +50,9 @@ static struct load_name name_parse(const char *name)
 {
     struct load_name out = {.state = NAME_OTHER};
     if (name_ends(name, ".tmp")) out.state = NAME_TMP;
-    int64_t base = 0;
-    size_t digits = 0;
-    for (; name[digits] >= '0' && name[digits] <= '9'; digits++)
-        if (__builtin_mul_overflow(base, 10, &base) ||
-            __builtin_add_overflow(base, name[digits] - '0', &base))
-            return out;
-    if (digits != 20) return out;
-    const char *rest = name + digits;
+    int64_t base;
+    const char *rest = segment_name_read(name, &base);
+    if (rest == NULL) return out;
     size_t size = strlen(rest);
     int state = NAME_PLAIN;
     if (name_ends(rest, ".deleted")) {

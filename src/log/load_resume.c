@@ -84,18 +84,8 @@ static int resume_times(struct load *load,
                         struct io_file *file,
                         uint32_t end)
 {
-    struct look_index look = {
-        .base = segment->base,
-        .bytes = end,
-        .offsets = segment->offsets,
-        .times = segment->times,
-        .most = {-1, -1},
-    };
-    bool hold;
-    int error = look_times_hold(&look, file, &load->scan, &hold);
-    if (error < 0) return error;
-    if (!hold) return LOG_NOT_FOUND;
-    segment->most = look.most;
+    int error = load_times(load, segment, file, end);
+    if (error != LOG_OK) return error;
     segment->times_known = segment->first_known = true;
     return load_first(load, segment, file);
 }

@@ -237,12 +237,11 @@ int load_first(struct load *load, struct segment *segment, struct io_file *file)
     return LOG_OK;
 }
 
-/* The largest timestamp, if the batches bear it out. */
-static int open_times(struct load *load, struct segment *segment, struct io_file *file)
+int load_times(struct load *load, struct segment *segment, struct io_file *file, uint32_t end)
 {
     struct look_index look = {
         .base = segment->base,
-        .bytes = segment->size_bytes,
+        .bytes = end,
         .offsets = segment->offsets,
         .times = segment->times,
         .most = {-1, -1},
@@ -250,8 +249,9 @@ static int open_times(struct load *load, struct segment *segment, struct io_file
     bool hold;
     int error = look_times_hold(&look, file, &load->scan, &hold);
     if (error < 0) return error;
+    if (!hold) return LOG_NOT_FOUND;
     segment->most = look.most;
-    return hold ? LOG_OK : LOG_NOT_FOUND;
+    return LOG_OK;
 }
 
 static int open_active(struct load *load, struct segment *segment)
@@ -264,7 +264,8 @@ static int open_active(struct load *load, struct segment *segment)
     if (error < 0) return error;
     result = open_tail(load, segment, file);
     if (result == LOG_OK) result = load_first(load, segment, file);
-    if (result == LOG_OK && segment->times.count > 0) result = open_times(load, segment, file);
+    if (result == LOG_OK && segment->times.count > 0)
+        result = load_times(load, segment, file, segment->size_bytes);
     load_close_file(load, file);
     return result;
 }

@@ -59,16 +59,12 @@ static void listing_unlink(struct resume_listing *listing, int64_t base)
 static bool listing_name(void *context, const char *name)
 {
     struct resume_listing *listing = context;
-    int64_t base = 0;
-    for (uint32_t i = 0; i < 20; i++) {
-        if (name[i] < '0' || name[i] > '9') return true;
-        if (__builtin_mul_overflow(base, 10, &base) ||
-            __builtin_add_overflow(base, name[i] - '0', &base))
-            return true;
-    }
-    if (strcmp(name + 20, ".log") == 0) listing->segment = base;
+    int64_t base;
+    const char *suffix = segment_name_read(name, &base);
+    if (suffix == NULL) return true;
+    if (strcmp(suffix, ".log") == 0) listing->segment = base;
     bool of_segment = base == listing->segment;
-    if (strcmp(name + 20, ".snapshot") != 0 || of_segment || base >= listing->below) return true;
+    if (strcmp(suffix, ".snapshot") != 0 || of_segment || base >= listing->below) return true;
     if (listing->count < listing->most) {
         listing->kept[listing->count++] = base;
         return true;

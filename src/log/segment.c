@@ -17,6 +17,16 @@ struct segment_name segment_file_name(int64_t base, const char *suffix)
     return name;
 }
 
+const char *segment_name_read(const char *name, int64_t *base)
+{
+    *base = 0;
+    for (uint32_t i = 0; i < 20; i++)
+        if (name[i] < '0' || name[i] > '9' || __builtin_mul_overflow(*base, 10, base) ||
+            __builtin_add_overflow(*base, name[i] - '0', base))
+            return NULL;
+    return name + 20;
+}
+
 struct segment *segment_new(struct mem *mem, struct log *log, int64_t base)
 {
     assert(base >= 0);

@@ -330,6 +330,8 @@ struct segment_name {
     char text[64];
 };
 struct segment_name segment_file_name(int64_t base, const char *suffix);
+/* The other way: the suffix of a name that begins with an offset in 20 digits; else NULL. */
+MUST_USE const char *segment_name_read(const char *name, int64_t *base);
 MUST_USE struct segment *segment_new(struct mem *mem, struct log *log, int64_t base);
 void segment_free(struct mem *mem, struct segment *segment); /* Also drops its file. */
 MUST_USE bool segment_push(struct mem *mem, struct log *log, struct segment *segment);
