@@ -156,6 +156,14 @@ int32_t cluster_topic_min_insync(const struct cluster *cluster, struct view topi
 int64_t cluster_static_number(const struct cluster *cluster, struct view name);
 bool cluster_static_flag(const struct cluster *cluster, struct view name);
 
+#define CLUSTER_MIN_INSYNC VIEW("min.insync.replicas")
+
+/* What is wrong with a value, as a sentence in the step's arena
+ * ("retention.ms: \"x\" is not a value of its type"), or null. */
+struct view cluster_config_fault(struct step *step,
+                                 const struct config_def *def,
+                                 struct view value);
+
 /* A ConfigRecord, or a ClearElrRecord. False: no memory. */
 MUST_USE bool cluster_add_config(struct step *step,
                                  int8_t type,
