@@ -84,17 +84,17 @@ build: $(B)/dohle $(B)/libdohle-wire.a
 
 # ---- generated C: never committed --------------------------------------------------------------
 # schemac reads schema/ and writes $(B)/gen/*.h (one per message) and $(B)/gen/*.c (tables).
-$(B)/schemac: $(wildcard tools/schemac*.c tools/schemac*.h)
+$(B)/schemac: $(wildcard tools/schemac*.c tools/schemac*.h) tools/output.c tools/output.h
 	@mkdir -p $(@D)
 	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE -Itools -Isrc $(filter %.c,$^) -o $@ -ljson-c
 
-$(B)/metricc: tools/metricc.c
+$(B)/metricc: tools/metricc.c tools/output.c tools/output.h
 	@mkdir -p $(@D)
-	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
+	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $(filter %.c,$^) -o $@ -ljson-c
 
-$(B)/configc: tools/configc.c
+$(B)/configc: tools/configc.c tools/output.c tools/output.h
 	@mkdir -p $(@D)
-	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $< -o $@ -ljson-c
+	$(HOSTCC) $(CSTD) $(WARN) -O1 -g -D_GNU_SOURCE $(filter %.c,$^) -o $@ -ljson-c
 
 # The stamp is a piece of makefile that names the generated sources: make reads it, and makes it
 # first if it is old. A generated file that would not change is not touched.

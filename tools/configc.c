@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
+
 struct choice {
     const char *text;
     const char *name;
@@ -200,26 +202,6 @@ static void check_order(struct json_object *before, struct json_object *entry)
         fail(name_of(entry), "its name is out of order");
 }
 
-static FILE *open_output(const char *folder, const char *name)
-{
-    char path[4096];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) exit(1);
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        perror(path);
-        exit(1);
-    }
-    return file;
-}
-
-static void close_output(FILE *file)
-{
-    if (ferror(file) || fclose(file) != 0) {
-        fputs("configc: could not write\n", stderr);
-        exit(1);
-    }
-}
-
 int main(int argc, char **argv)
 {
     char path[4096];
@@ -234,28 +216,28 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    FILE *header = open_output(argv[2], "config_table.h");
+    struct output header = output_open("%s/config_table.h", argv[2]);
     fprintf(
-        header,
+        header.file,
         "/* config_table.h - made by tools/configc from schema/configs.json. */\n#pragma once\n\n"
         "#include \"core/config.h\"\n\n#define CONFIG_COUNT %zu\n\n"
         "extern const struct config_def config_table[CONFIG_COUNT];\n",
         json_object_array_length(configs));
-    close_output(header);
+    output_close(&header);
 
-    FILE *table = open_output(argv[2], "config_table.c");
+    struct output table = output_open("%s/config_table.c", argv[2]);
     fputs(
         "/* config_table.c - made by tools/configc from schema/configs.json. */\n"
         "#include \"gen/config_table.h\"\n\nconst struct config_def config_table[CONFIG_COUNT] = {\n",
-        table);
+        table.file);
     for (size_t i = 0; i < json_object_array_length(configs); i++) {
         struct json_object *entry = json_object_array_get_idx(configs, i);
         check_keys(entry);
         if (i > 0) check_order(json_object_array_get_idx(configs, i - 1), entry);
-        write_entry(table, entry);
+        write_entry(table.file, entry);
     }
-    fputs("};\n", table);
-    close_output(table);
+    fputs("};\n", table.file);
+    output_close(&table);
     json_object_put(configs);
     return 0;
 }

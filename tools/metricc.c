@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
+
 static const char *text_of(struct json_object *entry, const char *key)
 {
     struct json_object *value = NULL;
@@ -19,26 +21,6 @@ static const char *text_of(struct json_object *entry, const char *key)
         exit(1);
     }
     return json_object_get_string(value);
-}
-
-static FILE *open_output(const char *folder, const char *name)
-{
-    char path[4096];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) exit(1);
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        perror(path);
-        exit(1);
-    }
-    return file;
-}
-
-static void close_output(FILE *file)
-{
-    if (ferror(file) || fclose(file) != 0) {
-        fputs("metricc: could not write\n", stderr);
-        exit(1);
-    }
 }
 
 static void write_header(FILE *out, struct json_object *metrics)
@@ -90,12 +72,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "metricc: %s: %s\n", path, json_util_get_last_err());
         return 1;
     }
-    FILE *header = open_output(argv[2], "metrics.h");
-    write_header(header, metrics);
-    close_output(header);
-    FILE *table = open_output(argv[2], "metrics.c");
-    write_table(table, metrics);
-    close_output(table);
+    struct output header = output_open("%s/metrics.h", argv[2]);
+    write_header(header.file, metrics);
+    output_close(&header);
+    struct output table = output_open("%s/metrics.c", argv[2]);
+    write_table(table.file, metrics);
+    output_close(&table);
     json_object_put(root);
     return 0;
 }

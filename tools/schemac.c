@@ -75,36 +75,6 @@ char *snake_case(const char *name)
     return out;
 }
 
-FILE *output_open(const char *path)
-{
-    FILE *out = fopen(keep_format("%s.new", path), "w+");
-    if (out == NULL) fail(path, NULL, "cannot be written");
-    return out;
-}
-
-static bool same_content(FILE *a, const char *path)
-{
-    FILE *b = fopen(path, "r");
-    if (b == NULL) return false;
-    rewind(a);
-    int x, y;
-    do {
-        x = fgetc(a);
-        y = fgetc(b);
-    } while (x == y && x != EOF);
-    fclose(b);
-    return x == y;
-}
-
-void output_close(FILE *out, const char *path)
-{
-    char *fresh = keep_format("%s.new", path);
-    bool same = fflush(out) == 0 && same_content(out, path);
-    if (ferror(out) || fclose(out) != 0) fail(path, NULL, "cannot be written");
-    if (same ? unlink(fresh) != 0 : rename(fresh, path) != 0)
-        fail(path, NULL, "cannot be replaced");
-}
-
 /* Tables of an earlier run, when there were more messages. */
 static void remove_rest(const char *dir, int first)
 {

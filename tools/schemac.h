@@ -154,7 +154,3 @@ void emit_forms(const struct message *m, FILE *out);
 
 /* Error codes: schema/errors.json -> DIR/errors.h and DIR/errors.c. */
 void emit_errors(const char *schema_dir, const char *dir);
-
-/* A file that is only replaced when it differs, so that make does not rebuild the rest. */
-FILE *output_open(const char *path);
-void output_close(FILE *out, const char *path);

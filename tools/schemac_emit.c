@@ -1,6 +1,8 @@
 /* schemac_emit.c - the generated files: a header per message, tables, the index, error codes. */
 #include "schemac.h"
 
+#include "output.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +51,8 @@ static void emit_struct(const struct message *m, const struct shape *shape, bool
 
 void emit_header(const struct message *m, const char *dir)
 {
-    char *path = keep_format("%s/%s.h", dir, m->snake);
-    FILE *out = output_open(path);
+    struct output output = output_open("%s/%s.h", dir, m->snake);
+    FILE *out = output.file;
     bool *done = keep((size_t)m->shape_count);
     fprintf(out, "/* %s: made by schemac from schema/messages/%s.json. */\n#pragma once\n\n",
             m->name, m->name);
@@ -60,7 +62,7 @@ void emit_header(const struct message *m, const char *dir)
     fprintf(out, "extern const struct wire_message wire_%s;\n", m->snake);
     for (int i = 0; i < m->shape_count; i++)
         fprintf(out, "extern const struct wire_struct wire_%s_shape;\n", m->shapes[i]->c_name);
-    output_close(out, path);
+    output_close(&output);
 }
 
 /* ---- defaults -------------------------------------------------------------------------------- */
@@ -294,7 +296,8 @@ static void emit_message(const struct message *m, FILE *out)
 
 void emit_tables(struct message **messages, int count, const char *path)
 {
-    FILE *out = output_open(path);
+    struct output output = output_open("%s", path);
+    FILE *out = output.file;
     fprintf(out, "/* Made by schemac. */\n#include \"wire/read.h\"\n#include \"wire/write.h\"\n\n"
                  "/* A default may be a struct that nobody writes to. */\n"
                  "#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n");
@@ -308,7 +311,7 @@ void emit_tables(struct message **messages, int count, const char *path)
         fprintf(out, "extern const struct wire_facts wire_%s_facts;\n", messages[i]->snake);
         emit_message(messages[i], out);
     }
-    output_close(out, path);
+    output_close(&output);
 }
 
 static const struct message *pair_of(struct message **messages,
@@ -335,7 +338,8 @@ static void emit_api(FILE *out, const struct message *request, const struct mess
 
 void emit_index(struct message **messages, int count, const char *path)
 {
-    FILE *out = output_open(path);
+    struct output output = output_open("%s", path);
+    FILE *out = output.file;
     fprintf(out, "/* Made by schemac: all messages, all APIs. */\n#include \"wire/index.h\"\n\n");
     for (int i = 0; i < count; i++)
         fprintf(
@@ -363,7 +367,7 @@ void emit_index(struct message **messages, int count, const char *path)
     for (int i = 0; i < count; i++)
         if (strcmp(messages[i]->kind, "request") == 0 && messages[i]->api_key >= key)
             fail(messages[i]->file, "apiKey", "leaves a gap after %d", key - 1);
-    output_close(out, path);
+    output_close(&output);
 }
 
 /* ---- error codes ----------------------------------------------------------------------------- */
@@ -384,8 +388,8 @@ void emit_errors(const char *schema_dir, const char *dir)
         fail(from, NULL, "is not a JSON array");
     int count = (int)json_object_array_length(list);
 
-    char *path = keep_format("%s/errors.h", dir);
-    FILE *out = output_open(path);
+    struct output output = output_open("%s/errors.h", dir);
+    FILE *out = output.file;
     fprintf(
         out,
         "/* Kafka's error codes: made by schemac from schema/errors.json. */\n#pragma once\n\n");
@@ -400,10 +404,10 @@ void emit_errors(const char *schema_dir, const char *dir)
         "    bool retriable;\n};\n\n"
         "/* In the order of their codes, from -1. */\n"
         "extern const struct kafka_error_row kafka_errors[];\nextern const uint32_t kafka_error_count;\n");
-    output_close(out, path);
+    output_close(&output);
 
-    path = keep_format("%s/errors.c", dir);
-    out = output_open(path);
+    output = output_open("%s/errors.c", dir);
+    out = output.file;
     fprintf(
         out,
         "/* Made by schemac. */\n#include \"gen/errors.h\"\n\nconst struct kafka_error_row kafka_errors[] = {\n");
@@ -416,5 +420,5 @@ void emit_errors(const char *schema_dir, const char *dir)
         fprintf(out, ", %s, %s},\n", need_text(row, "code"), need_text(row, "retriable"));
     }
     fprintf(out, "};\nconst uint32_t kafka_error_count = %d;\n", count);
-    output_close(out, path);
+    output_close(&output);
 }

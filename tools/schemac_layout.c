@@ -7,6 +7,8 @@
  * generated code. */
 #include "schemac.h"
 
+#include "output.h"
+
 #include <string.h>
 
 const int wire_sizes[] = {1, 1, 2, 2, 4, 4, 8, 8, 16, 0, 0, 0, 0};
@@ -110,8 +112,8 @@ void run_moves(FILE *out, int number, const char *verb, const char *memory)
 
 void emit_runs(const char *dir)
 {
-    char *path = keep_format("%s/runs.c", dir);
-    FILE *out = output_open(path);
+    struct output output = output_open("%s/runs.c", dir);
+    FILE *out = output.file;
     fprintf(out,
             "/* Made by schemac: b bool, c int8, h int16, i int32, l int64, d uuid, each with its "
             "distance from the first. */\n"
@@ -128,5 +130,5 @@ void emit_runs(const char *dir)
     for (int i = 0; i < runs.count; i++)
         fprintf(out, "    {read%d, write%d},\n", i, i);
     fprintf(out, "};\n");
-    output_close(out, path);
+    output_close(&output);
 }
