@@ -413,7 +413,10 @@ static enum step_result controller_format_features(const struct node *node, stru
     return cluster_format(step, node->options.metadata_version, served, count);
 }
 
-int controller_format(struct node *node, const char *dir, struct uuid directory)
+int controller_format(struct node *node,
+                      const char *dir,
+                      struct uuid directory,
+                      struct io_file **checkpoint)
 {
     struct sink sink;
     struct arena arena;
@@ -442,7 +445,7 @@ int controller_format(struct node *node, const char *dir, struct uuid directory)
         result = 0; /* An earlier format was cut short: its checkpoint is written anew. */
     if (result == 0)
         result = metadata_checkpoint_write(node->io, dir, (struct metadata_checkpoint){0, 0},
-                                           sink_view(&sink));
+                                           sink_view(&sink), checkpoint);
     sink_free(&sink);
     arena_free(&arena);
     return result;

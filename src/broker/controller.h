@@ -43,8 +43,12 @@ MUST_USE int controller_open(struct node *node);
 void controller_close(struct node *node);
 
 /* Make `dir` (of the metadata log) as `kafka-storage format --standalone` does, with this node as
- * the one voter. Blocks. 0 or -errno. */
-MUST_USE int controller_format(struct node *node, const char *dir, struct uuid directory);
+ * the one voter. 0 with the open checkpoint, which the caller makes durable, as its name and
+ * `dir`'s, before it counts, and closes; or -errno. */
+MUST_USE int controller_format(struct node *node,
+                               const char *dir,
+                               struct uuid directory,
+                               struct io_file **checkpoint);
 
 void controller_submit(struct node *node, struct controller_call *call);
 

@@ -279,13 +279,19 @@ void metadata_part_drop(struct io *io, struct metadata_part *part)
 int metadata_checkpoint_write(struct io *io,
                               const char *dir,
                               struct metadata_checkpoint id,
-                              struct view bytes)
+                              struct view bytes,
+                              struct io_file **file)
 {
-    struct metadata_part part = {.dir = dir, .id = id};
-    int result = metadata_part_write(io, &part, bytes);
-    if (result == 0) result = metadata_part_finish(io, &part);
-    if (result != 0) metadata_part_drop(io, &part);
-    return result;
+    const struct metadata_part part = {.dir = dir, .id = id};
+    char path[METADATA_PATH_BYTES];
+    int result = part_path(&part, true, path);
+    if (result == 0)
+        result = io_disk_open(io, path, IO_OPEN_WRITE | IO_OPEN_CREATE | IO_OPEN_TRUNCATE, file);
+    if (result != 0) return result;
+    int64_t put = io_disk_write(io, *file, bytes.data, bytes.size, 0);
+    if (put >= 0) return 0;
+    io_disk_close(io, *file);
+    return (int)put;
 }
 
 struct cleaning {

@@ -93,11 +93,13 @@ MUST_USE int metadata_part_finish(struct io *io, struct metadata_part *part);
 /* Close and remove what there is of it; harmless after metadata_part_finish(). */
 void metadata_part_drop(struct io *io, struct metadata_part *part);
 
-/* Write a whole checkpoint file. 0 or -errno. */
+/* Write a whole checkpoint file under its own name, for a format: neither its bytes nor its name
+ * are durable at return. 0 with the open file, or -errno. */
 MUST_USE int metadata_checkpoint_write(struct io *io,
                                        const char *dir,
                                        struct metadata_checkpoint id,
-                                       struct view bytes);
+                                       struct view bytes,
+                                       struct io_file **file);
 
 /* Remove every checkpoint below `kept`, the bootstrap one too, and parts that a crash left; no part
  * is being written. 0 or -errno. */

@@ -25,19 +25,25 @@
 
 /* ---- formatting ------------------------------------------------------------------------------ */
 
-/* The name of a new directory is durable when its parent has been synced. */
-static int node_sync_parent(struct node *node, const char *path)
+struct node_path {
+    char text[4096];
+};
+
+/* Where the name of this directory lies. */
+static struct node_path node_parent(const char *path)
 {
-    char parent[4096];
+    struct node_path parent;
     const char *slash = strrchr(path, '/');
-    if (slash == NULL) return io_disk_sync_dir(node->io, ".");
-    if (slash == path) return io_disk_sync_dir(node->io, "/");
-    int size = snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path);
-    return size < (int)sizeof(parent) ? io_disk_sync_dir(node->io, parent) : -ENAMETOOLONG;
+    if (slash == NULL)
+        (void)snprintf(parent.text, sizeof(parent.text), ".");
+    else
+        (void)snprintf(parent.text, sizeof(parent.text), "%.*s", (int)MAX(slash - path, 1), path);
+    return parent;
 }
 
 /* The control part's first directory also gets the bootstrap checkpoint; meta.properties comes
- * last: it is what makes the directory a formatted one. */
+ * last: it is what makes the directory a formatted one. All that it promises is synced with its
+ * bytes: a format is two waits for the disk. */
 static int node_format(struct node *node, uint32_t index)
 {
     const char *path = node->options.log_dirs[index];
@@ -46,13 +52,25 @@ static int node_format(struct node *node, uint32_t index)
     (void)snprintf(meta.cluster_id, sizeof(meta.cluster_id), "%s", node->cluster_id);
     int result = io_disk_mkdir(node->io, path);
     if (result == -EEXIST) result = 0;
-    if (result == 0) result = node_sync_parent(node, path);
-    if (result == 0 && index == 0) {
-        char dir[4096];
-        (void)snprintf(dir, sizeof(dir), "%s/__cluster_metadata-0", path);
-        result = controller_format(node, dir, meta.directory_id);
+    if (result != 0) return result;
+
+    struct node_path parent = node_parent(path), dir;
+    struct io_file *checkpoint = NULL;
+    struct io_sync parts[4] = {{.folder = parent.text}};
+    struct disk_needed needed = {.parts = parts, .count = 1};
+    if (index == 0) {
+        if (snprintf(dir.text, sizeof(dir.text), "%s/__cluster_metadata-0", path) >=
+            (int)sizeof(dir.text))
+            return -ENAMETOOLONG;
+        result = controller_format(node, dir.text, meta.directory_id, &checkpoint);
+        if (result != 0) return result;
+        parts[needed.count++] = (struct io_sync){.file = checkpoint};
+        parts[needed.count++] = (struct io_sync){.folder = dir.text};
+        parts[needed.count++] = (struct io_sync){.folder = path};
     }
-    return result == 0 ? log_meta_write(node->io, path, &meta) : result;
+    result = log_meta_write_after(node->io, path, &meta, needed);
+    io_disk_close(node->io, checkpoint);
+    return result;
 }
 
 static int node_directories(struct node *node)

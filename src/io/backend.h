@@ -33,6 +33,8 @@ struct io_backend {
     int (*reserve)(struct io *io, struct io_file *file, uint64_t offset, uint64_t size);
     int (*sync)(struct io *io, struct io_file *file);
     int (*sync_dir)(struct io *io, const char *path);
+    /* Optional: else one after the other. */
+    int (*sync_all)(struct io *io, const struct io_sync *parts, uint32_t count);
     int (*rename)(struct io *io, const char *from, const char *to);
     int (*unlink)(struct io *io, const char *path);
     int (*mkdir)(struct io *io, const char *path);

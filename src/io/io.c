@@ -232,6 +232,27 @@ int io_disk_sync_dir(struct io *io, const char *path)
     return (int)counted(io, io->backend->sync_dir(io, path));
 }
 
+/* In the order given; a failure does not keep the others from being synced. */
+static int sync_in_turn(struct io *io, const struct io_sync *parts, uint32_t count)
+{
+    int result = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct io_sync *part = &parts[i];
+        int error = part->file != NULL ? io->backend->sync(io, part->file)
+                                       : io->backend->sync_dir(io, part->folder);
+        if (error == -ENOENT && part->gone_ok) error = 0;
+        if (result == 0) result = error;
+    }
+    return result;
+}
+
+int io_disk_sync_all(struct io *io, const struct io_sync *parts, uint32_t count)
+{
+    int (*all)(struct io *, const struct io_sync *, uint32_t) = io->backend->sync_all;
+    return (int)counted(io, all != NULL && count > 1 ? all(io, parts, count)
+                                                     : sync_in_turn(io, parts, count));
+}
+
 int io_disk_rename(struct io *io, const char *from, const char *to)
 {
     return (int)counted(io, io->backend->rename(io, from, to));

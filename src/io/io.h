@@ -176,6 +176,18 @@ int io_disk_reserve(struct io *io,
                     uint64_t size); /* fallocate, KEEP_SIZE. */
 int io_disk_sync(struct io *io, struct io_file *file);
 int io_disk_sync_dir(struct io *io, const char *path);
+
+/* What is to be durable: a file's bytes, or the names in a directory. */
+struct io_sync {
+    struct io_file *file; /* NULL: the names in `folder`. */
+    const char *folder;
+    bool gone_ok; /* A folder that is not there any more needs nothing. */
+};
+/* As io_disk_sync and io_disk_sync_dir one after the other, but side by side, for the price of the
+ * longest: what is asked for together shares a commit of the filesystem and a flush of the device.
+ * In no order: who needs one asks twice. 0, or -errno of one that failed: then nothing may be
+ * believed about any. */
+int io_disk_sync_all(struct io *io, const struct io_sync *parts, uint32_t count);
 int io_disk_rename(struct io *io, const char *from, const char *to);
 int io_disk_unlink(struct io *io, const char *path);
 int io_disk_mkdir(struct io *io, const char *path); /* -EEXIST if there. */

@@ -171,6 +171,32 @@ static void test_job(void **state)
     assert_int_equal(stat.size_bytes, 4099);
 }
 
+static void test_sync_side_by_side(void **state)
+{
+    struct rig *rig = *state;
+    char gone[512];
+    (void)snprintf(gone, sizeof(gone), "%s/gone", rig->dir);
+    struct io_sync parts[7] = {
+        {.folder = rig->dir},
+        { .folder = gone,   .gone_ok = true},
+    };
+    for (uint32_t i = 2; i < ARRAY_SIZE(parts); i++) {
+        char name[8];
+        (void)snprintf(name, sizeof(name), "s%u", i);
+        assert_int_equal(io_disk_open(rig->io, path_in(rig, name), IO_OPEN_WRITE | IO_OPEN_CREATE,
+                                      &parts[i].file),
+                         0);
+        assert_int_equal(io_disk_write(rig->io, parts[i].file, "x", 1, 0), 1);
+    }
+    for (uint32_t count = 0; count <= ARRAY_SIZE(parts); count++)
+        assert_int_equal(io_disk_sync_all(rig->io, parts, count), 0);
+    parts[1].gone_ok = false;
+    assert_int_equal(io_disk_sync_all(rig->io, parts, 2), -ENOENT);
+    assert_int_equal(io_disk_sync_all(rig->io, parts, ARRAY_SIZE(parts)), -ENOENT);
+    for (uint32_t i = 2; i < ARRAY_SIZE(parts); i++)
+        io_disk_close(rig->io, parts[i].file);
+}
+
 static void test_directories(void **state)
 {
     struct rig *rig = *state;
@@ -317,6 +343,7 @@ int main(void)
         IN_BOTH(test_write_read_durable),
         IN_BOTH(test_close_waits),
         IN_BOTH(test_job),
+        IN_BOTH(test_sync_side_by_side),
         IN_BOTH(test_directories),
         IN_BOTH(test_lock),
         IN_BOTH(test_streams),

@@ -148,6 +148,20 @@ static void *lane_main(void *argument)
     }
 }
 
+bool posix_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, POSIX_LANE_STACK_BYTES);
+    sigset_t all, before; /* Signals are for the threads that the program itself started. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool started = pthread_create(thread, &attributes, run, argument) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
 void posix_lane_push(struct lane *lane, struct io_op *op)
 {
     pthread_mutex_lock(&lane->lock);
@@ -156,15 +170,7 @@ void posix_lane_push(struct lane *lane, struct io_op *op)
     pthread_mutex_unlock(&lane->lock);
     if (lane->started) return;
 
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, POSIX_LANE_STACK_BYTES);
-    sigset_t all, before; /* Signals are for the threads that the program itself started. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    lane->started = pthread_create(&lane->thread, &attributes, lane_main, lane) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    lane->started = posix_thread(&lane->thread, lane_main, lane);
     if (!lane->started) { /* No thread to be had: the shard does it itself, slowly. */
         list_remove(&op->link);
         lane_run(lane->posix, op);
@@ -410,6 +416,7 @@ const struct io_backend posix_backend = {
     .reserve = posix_reserve,
     .sync = posix_sync,
     .sync_dir = posix_sync_dir,
+    .sync_all = posix_sync_all,
     .rename = posix_rename,
     .unlink = posix_unlink,
     .mkdir = posix_mkdir,

@@ -269,6 +269,48 @@ int posix_sync_dir(struct io *io, const char *path)
     return result;
 }
 
+/* Every POSIX_SYNC_THREADS-th part, from `first` on. */
+struct sync_share {
+    struct io *io;
+    const struct io_sync *parts;
+    uint32_t first, count;
+    int result;
+};
+
+static void *sync_share(void *argument)
+{
+    struct sync_share *share = argument;
+    for (uint32_t i = share->first; i < share->count; i += POSIX_SYNC_THREADS) {
+        const struct io_sync *part = &share->parts[i];
+        int error = part->file != NULL ? posix_sync(share->io, part->file)
+                                       : posix_sync_dir(share->io, part->folder);
+        if (error == -ENOENT && part->gone_ok) error = 0;
+        if (share->result == 0) share->result = error;
+    }
+    return NULL;
+}
+
+/* The caller takes the first share; so are the others when there is no thread to be had. */
+int posix_sync_all(struct io *io, const struct io_sync *parts, uint32_t count)
+{
+    if (container_of(io, struct posix, io)->no_sync) return 0;
+    struct sync_share shares[POSIX_SYNC_THREADS];
+    pthread_t threads[POSIX_SYNC_THREADS];
+    bool started[POSIX_SYNC_THREADS] = {false};
+    uint32_t used = MIN(count, POSIX_SYNC_THREADS);
+    for (uint32_t i = used; i-- > 0;) {
+        shares[i] = (struct sync_share){.io = io, .parts = parts, .first = i, .count = count};
+        started[i] = i > 0 && posix_thread(&threads[i], sync_share, &shares[i]);
+        if (!started[i]) (void)sync_share(&shares[i]);
+    }
+    int result = 0;
+    for (uint32_t i = 0; i < used; i++) {
+        if (started[i]) pthread_join(threads[i], NULL);
+        if (result == 0) result = shares[i].result;
+    }
+    return result;
+}
+
 int posix_rename(struct io *io, const char *from, const char *to)
 {
     (void)io;

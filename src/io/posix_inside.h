@@ -13,6 +13,10 @@
  * 92 ms one by one, 2.7 ms by syncfs). */
 #define POSIX_SYNCFS_FILES 8u
 
+/* Threads of one io_disk_sync_all, the caller's among them: what waits at the same time shares a
+ * commit of the filesystem, so more of them gain nothing. */
+#define POSIX_SYNC_THREADS 4u
+
 /* How long a listener rests that found no descriptor or memory for a connection. */
 #define POSIX_MUTE_MS 100
 
@@ -112,6 +116,9 @@ int posix_truncate(struct io *io, struct io_file *file, uint64_t size);
 int posix_reserve(struct io *io, struct io_file *file, uint64_t offset, uint64_t size);
 int posix_sync(struct io *io, struct io_file *file);
 int posix_sync_dir(struct io *io, const char *path);
+int posix_sync_all(struct io *io, const struct io_sync *parts, uint32_t count);
+/* A thread with a lane's stack that takes no signals. False: there is none to be had. */
+bool posix_thread(pthread_t *thread, void *(*run)(void *), void *argument);
 int posix_rename(struct io *io, const char *from, const char *to);
 int posix_unlink(struct io *io, const char *path);
 int posix_mkdir(struct io *io, const char *path);

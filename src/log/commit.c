@@ -17,6 +17,9 @@
 /* With acks that rest on the written end, commits come this often at the latest. */
 #define COMMIT_LAZY_MS 1000
 
+/* Folders that are synced side by side. */
+#define COMMIT_NAMES_AT_ONCE 64u
+
 void log_names_dirty(struct log *log)
 {
     log->names_dirty = true;
@@ -120,18 +123,24 @@ static void commit_names_done(struct io_op *op)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Job: sync each folder, then the directory that holds them. */
+/* Job: sync the folders and the directory that holds them. */
 static int64_t commit_names_run(struct io *io, void *argument)
 {
     const struct log_commit *commit = argument;
     const char *folder = commit->folders;
     const char *end = folder + commit->folders_size;
-    while (folder < end && *folder != '\0') {
-        int error = io_disk_sync_dir(io, folder);
-        if (error < 0 && error != -ENOENT) return error; /* -ENOENT: deleted meanwhile. */
+    struct io_sync parts[COMMIT_NAMES_AT_ONCE] = {{.folder = commit->directory->path}};
+    uint32_t count = 1;
+    for (;;) {
+        bool more = folder < end && *folder != '\0';
+        if (count == COMMIT_NAMES_AT_ONCE || !more) {
+            int error = io_disk_sync_all(io, parts, count);
+            if (error < 0 || !more) return error;
+            count = 0;
+        }
+        parts[count++] = (struct io_sync){.folder = folder, .gone_ok = true}; /* Deleted since. */
         folder += strlen(folder) + 1;
     }
-    return io_disk_sync_dir(io, commit->directory->path);
 }
 
 static bool commit_room(struct log_commit *commit, uint32_t files, uint32_t folder_bytes)
@@ -235,6 +244,19 @@ void log_commit_eagerly(struct log *log)
     log->directory->commit_wanted = true;
 }
 
+/* Names alone would make a commit of their own: what is being written to a new file goes with its
+ * name. */
+static bool commit_too_early(const struct log_directory *directory)
+{
+    if (!list_empty(&directory->dirty)) return false;
+    list_foreach (node, &directory->names) {
+        const struct list *writes = &container_of(node, struct log, names)->writes;
+        if (!list_empty(writes) && container_of(writes->next, struct log_write, link)->in_flight)
+            return true;
+    }
+    return false;
+}
+
 int64_t log_directory_turn(struct log_directory *directory, int64_t now_ms)
 {
     struct logs *logs = directory->logs;
@@ -245,6 +267,7 @@ int64_t log_directory_turn(struct log_directory *directory, int64_t now_ms)
                 directory->unsynced_bytes < directory->unsynced_max / 2;
     if (lazy && now_ms - directory->dirty_since_ms < COMMIT_LAZY_MS)
         return directory->dirty_since_ms + COMMIT_LAZY_MS;
+    if (commit_too_early(directory)) return INT64_MAX; /* The write's end calls again. */
     commit_start(directory);
     return INT64_MAX;
 }

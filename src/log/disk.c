@@ -59,7 +59,11 @@ void disk_free(struct mem *mem, struct disk_bytes *bytes)
     *bytes = (struct disk_bytes){0};
 }
 
-int disk_write_synced(struct io *io, const char *path, struct view bytes)
+/* A new file, durable together with what `needed` names. */
+static int disk_write_with(struct io *io,
+                           const char *path,
+                           struct view bytes,
+                           struct disk_needed needed)
 {
     struct io_file *file;
     int flags = IO_OPEN_WRITE | IO_OPEN_CREATE | IO_OPEN_TRUNCATE;
@@ -73,12 +77,30 @@ int disk_write_synced(struct io *io, const char *path, struct view bytes)
         else if (put != bytes.size)
             error = -EIO;
     }
-    if (error == 0) error = io_disk_sync(io, file);
+    struct io_sync parts[1 + DISK_NEEDED_MAX] = {{.file = file}};
+    assert(needed.count <= DISK_NEEDED_MAX);
+    for (uint32_t i = 0; i < needed.count; i++)
+        parts[1 + i] = needed.parts[i];
+    if (error == 0) error = io_disk_sync_all(io, parts, 1 + needed.count);
     io_disk_close(io, file);
     return error;
 }
 
+int disk_write_synced(struct io *io, const char *path, struct view bytes)
+{
+    return disk_write_with(io, path, bytes, (struct disk_needed){0});
+}
+
 int disk_replace(struct io *io, const char *folder, const char *name, struct view bytes)
+{
+    return disk_replace_after(io, folder, name, bytes, (struct disk_needed){0});
+}
+
+int disk_replace_after(struct io *io,
+                       const char *folder,
+                       const char *name,
+                       struct view bytes,
+                       struct disk_needed needed)
 {
     struct disk_path path = disk_join(folder, name);
     char temporary_name[256];
@@ -87,7 +109,7 @@ int disk_replace(struct io *io, const char *folder, const char *name, struct vie
     assert((size_t)length < sizeof(temporary_name));
     struct disk_path temporary = disk_join(folder, temporary_name);
 
-    int error = disk_write_synced(io, temporary.text, bytes);
+    int error = disk_write_with(io, temporary.text, bytes, needed);
     if (error == 0) error = io_disk_rename(io, temporary.text, path.text);
     if (error < 0) {
         int ignored = disk_unlink_if_there(io, temporary.text); /* The first failure counts. */

@@ -41,6 +41,21 @@ void disk_free(struct mem *mem, struct disk_bytes *bytes);
  * after a failure. */
 MUST_USE int disk_replace(struct io *io, const char *folder, const char *name, struct view bytes);
 
+/* What a file promises to be there, at most DISK_NEEDED_MAX. */
+#define DISK_NEEDED_MAX 7u
+struct disk_needed {
+    const struct io_sync *parts;
+    uint32_t count;
+};
+
+/* disk_replace, with what `needed` names durable before the file has its name; it is synced side by
+ * side with the file's bytes. */
+MUST_USE int disk_replace_after(struct io *io,
+                                const char *folder,
+                                const char *name,
+                                struct view bytes,
+                                struct disk_needed needed);
+
 /* Write a new file (or over an old one) and sync it; its name is durable after the folder's sync.
  */
 MUST_USE int disk_write_synced(struct io *io, const char *path, struct view bytes);

@@ -230,11 +230,10 @@ static int load_state(struct load *load)
     if (load->recover_from == INT64_MAX)
         log_active(log)->resume_bytes = log_active(log)->size_bytes;
     if (error == 0) error = load_drop_snapshots(load);
-    if (error == 0 && load->recover_from != INT64_MAX)
-        error = io_disk_sync_dir(load->io, log_folder(log).text);
-    if (error == 0 && load->recover_from != INT64_MAX)
-        error = io_disk_sync_dir(load->io, log->directory->path);
-    return error;
+    if (error < 0 || load->recover_from == INT64_MAX) return error;
+    struct disk_path folder = log_folder(log);
+    const struct io_sync names[] = {{.folder = folder.text}, {.folder = log->directory->path}};
+    return io_disk_sync_all(load->io, names, ARRAY_SIZE(names));
 }
 
 static int load_folder(struct load *load)

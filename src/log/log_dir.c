@@ -164,6 +164,14 @@ int log_meta_read(struct io *io, const char *path, struct log_meta *out)
 
 int log_meta_write(struct io *io, const char *path, const struct log_meta *meta)
 {
+    return log_meta_write_after(io, path, meta, (struct disk_needed){0});
+}
+
+int log_meta_write_after(struct io *io,
+                         const char *path,
+                         const struct log_meta *meta,
+                         struct disk_needed needed)
+{
     assert(meta->node_id >= 0);
     assert(!uuid_is_zero(meta->directory_id));
     int error = io_disk_mkdir(io, path);
@@ -177,7 +185,7 @@ int log_meta_write(struct io *io, const char *path, const struct log_meta *meta)
                  meta->cluster_id, id, meta->node_id);
     assert(length > 0);
     assert((size_t)length < sizeof(text));
-    return disk_replace(io, path, META_NAME, view_of(text, (uint32_t)length));
+    return disk_replace_after(io, path, META_NAME, view_of(text, (uint32_t)length), needed);
 }
 
 /* ---- the clean mark -------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "base/view.h"
 #include "io/io.h"
+#include "log/disk.h"
 
 #define LOG_CLUSTER_ID_MAX 64u /* Kafka's own are 22 characters; others must fit this. */
 
@@ -29,6 +30,12 @@ MUST_USE int log_meta_read(struct io *io, const char *path, struct log_meta *out
 /* Write it (through a .tmp file, durable at return): format a directory. Creates `path` if it is
  * not there. 0 or -errno. Blocks. */
 MUST_USE int log_meta_write(struct io *io, const char *path, const struct log_meta *meta);
+
+/* The same when `needed`, what else makes the directory a formatted one, is to be durable first. */
+MUST_USE int log_meta_write_after(struct io *io,
+                                  const char *path,
+                                  const struct log_meta *meta,
+                                  struct disk_needed needed);
 
 /* A UUID as Kafka writes it: 22 characters of base64url and a NUL. */
 void log_uuid_print(struct uuid uuid, char out[23]);
