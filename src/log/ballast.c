@@ -103,6 +103,7 @@ static void ballast_drop_done(struct io_op *op)
     directory->logs->in_flight--;
     directory->ballast_busy = false;
     directory->ballast_bytes = 0;
+    directory->ballast_round++;
     if (op->result < 0)
         log_directory_fail(directory, op->result);
     else
@@ -112,11 +113,12 @@ static void ballast_drop_done(struct io_op *op)
 void log_directory_full(struct log_directory *directory)
 {
     struct logs *logs = directory->logs;
-    if (!directory->full)
+    if (!directory->full) {
         logs_say(logs, "log directory \"%s\" is full: appends are refused until there is space",
                  directory->path);
+        directory->ballast_next_ms = io_now_ms(logs->io) + BALLAST_AGAIN_MS;
+    }
     directory->full = true;
-    directory->ballast_next_ms = io_now_ms(logs->io) + BALLAST_AGAIN_MS;
     if (directory->ballast_busy || directory->ballast_bytes == 0) return;
     directory->ballast_busy = true;
     directory->ballast_op.done = ballast_drop_done;
@@ -139,6 +141,7 @@ static void ballast_again_done(struct io_op *op)
     struct logs *logs = directory->logs;
     logs->in_flight--;
     directory->ballast_busy = false;
+    directory->ballast_round++;
     directory->ballast_next_ms = io_now_ms(logs->io) + BALLAST_AGAIN_MS;
     if (op->result >= 0) {
         directory->full = false;
@@ -172,7 +175,9 @@ static bool stop_gives_up(struct log_directory *directory)
     if (!logs->stopping) return false;
     struct ballast_wait wait = {.directory = directory};
     logs_each(logs, find_waiting, &wait);
-    return wait.waits && directory->ballast_tries++ == BALLAST_LAST_TRIES;
+    list_foreach (node, &logs->gone)
+        wait.waits |= container_of(node, struct log, gone)->directory == directory;
+    return wait.waits && directory->ballast_tries++ >= BALLAST_LAST_TRIES;
 }
 
 int64_t log_ballast_turn(struct log_directory *directory, int64_t now_ms)

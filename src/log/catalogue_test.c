@@ -427,6 +427,29 @@ static void d3_d7_d12_writes_fail(void **state)
     bed_free(bed);
 }
 
+static void bed_full(struct bed *bed, uint32_t calls)
+{
+    sim_node_fault(bed->run.node,
+                   &(struct sim_fault){.calls = calls, .error = -ENOSPC, .for_good = true});
+    bed->run.trouble = true;
+}
+
+/* A stop that something keeps: it ends by giving the directory up, in time and in few turns. */
+static void bed_stop_given_up(struct bed *bed, int error)
+{
+    for (int i = 0; i < 50; i++)
+        rig_turn(bed->run.rig);
+    assert_false(logs_idle(bed->run.rig->logs));
+    int64_t began_ms = io_now_ms(bed->run.rig->io);
+    logs_stop(bed->run.rig->logs);
+    for (int i = 0; i < 10000 && !logs_idle(bed->run.rig->logs); i++)
+        rig_turn(bed->run.rig);
+    assert_true(logs_idle(bed->run.rig->logs));
+    assert_true(io_now_ms(bed->run.rig->io) - began_ms < 15000);
+    assert_int_equal(bed_info(bed).error, error);
+    sim_node_heal(bed->run.node);
+}
+
 /* D4: a stop on a disk that stays full ends after a few tries, without the clean mark; what was
  * durable is there afterwards. */
 static void d4_stop_on_a_full_disk(void **state)
@@ -434,26 +457,77 @@ static void d4_stop_on_a_full_disk(void **state)
     (void)state;
     struct bed *bed = bed_new(13);
     bed_fill(bed, 2);
-    sim_node_fault(bed->run.node, &(struct sim_fault){.calls = SIM_CALL_WRITE | SIM_CALL_RESERVE,
-                                                      .error = -ENOSPC,
-                                                      .for_good = true});
-    bed->run.trouble = true;
+    bed_full(bed, SIM_CALL_WRITE | SIM_CALL_RESERVE);
     assert_true(append(&bed->run, &(struct rig_batch){.count = 1, .value_bytes = 100}));
-    for (int i = 0; i < 50; i++)
-        rig_turn(bed->run.rig);
-    assert_false(logs_idle(bed->run.rig->logs));
-    int64_t began_ms = io_now_ms(bed->run.rig->io);
-    logs_stop(bed->run.rig->logs);
-    for (int i = 0; i < 100000 && !logs_idle(bed->run.rig->logs); i++)
-        rig_turn(bed->run.rig);
-    assert_true(logs_idle(bed->run.rig->logs));
-    assert_true(io_now_ms(bed->run.rig->io) - began_ms < 10000);
-    assert_int_equal(bed_info(bed).error, -ENOSPC);
-    sim_node_heal(bed->run.node);
+    bed_stop_given_up(bed, -ENOSPC);
     stop(&bed->run);
     assert_true(start(&bed->run) && open_log(&bed->run, false));
     assert_true(log_end_assigned(bed->run.log) >= 4);
     bed_good(bed);
+    bed_free(bed);
+}
+
+/* D4, when not even the log's folder finds room (seed 1495 of the simulator). */
+static void d4_stop_without_room_for_a_folder(void **state)
+{
+    (void)state;
+    struct bed *bed = bed_new(14);
+    bed_full(bed, SIM_CALL_WRITE | SIM_CALL_RESERVE);
+    assert_true(append(&bed->run, &(struct rig_batch){.count = 1, .value_bytes = 100}));
+    bed_stop_given_up(bed, -ENOSPC);
+    stop(&bed->run);
+    assert_true(start(&bed->run) && open_log(&bed->run, false));
+    bed_good(bed);
+    bed_fill(bed, 1);
+    bed_free(bed);
+}
+
+/* D4, when a deleted log's folder finds no room for its new name. */
+static void d4_stop_without_room_for_a_name(void **state)
+{
+    (void)state;
+    struct bed *bed = bed_new(15);
+    bed_fill(bed, 2);
+    bed_full(bed, SIM_CALL_RENAME | SIM_CALL_RESERVE);
+    struct log_task task = {.done = task_over, .result = LOG_LATER};
+    logs_delete(bed->run.rig->logs, bed->run.log, &task);
+    bed->run.log = NULL;
+    bed_stop_given_up(bed, -ENOSPC);
+    assert_true(task.result < 0);
+    bed_free(bed);
+}
+
+/* A disk that has room again is seen by the next try, however often others fail meanwhile. */
+static void d4_room_for_a_folder_again(void **state)
+{
+    (void)state;
+    struct bed *bed = bed_new(16);
+    bed_full(bed, SIM_CALL_WRITE | SIM_CALL_RESERVE);
+    assert_true(append(&bed->run, &(struct rig_batch){.count = 1, .value_bytes = 100}));
+    int64_t began_ms = io_now_ms(bed->run.rig->io);
+    int turns = 0;
+    for (; io_now_ms(bed->run.rig->io) < began_ms + 5000; turns++)
+        rig_turn(bed->run.rig);
+    assert_true(turns < 3000); /* It waits; it does not spin. */
+    assert_true(bed_info(bed).full);
+    sim_node_heal(bed->run.node);
+    for (int i = 0; i < 500 && bed_info(bed).full; i++)
+        rig_turn(bed->run.rig);
+    assert_false(bed_info(bed).full);
+    settle(&bed->run);
+    assert_int_equal(log_end_durable(bed->run.log), 1);
+    bed_free(bed);
+}
+
+/* M: a stop without memory ends after a while. */
+static void stop_without_memory(void **state)
+{
+    (void)state;
+    struct bed *bed = bed_new(17);
+    assert_true(append(&bed->run, &(struct rig_batch){.count = 1, .value_bytes = 100}));
+    sim_node_fail_memory(bed->run.node, 1, true);
+    bed->run.trouble = true;
+    bed_stop_given_up(bed, -EAGAIN);
     bed_free(bed);
 }
 
@@ -544,6 +618,10 @@ int main(void)
         cmocka_unit_test(d1_d2_sync_fails_once),
         cmocka_unit_test(d3_d7_d12_writes_fail),
         cmocka_unit_test(d4_stop_on_a_full_disk),
+        cmocka_unit_test(d4_stop_without_room_for_a_folder),
+        cmocka_unit_test(d4_stop_without_room_for_a_name),
+        cmocka_unit_test(d4_room_for_a_folder_again),
+        cmocka_unit_test(stop_without_memory),
         cmocka_unit_test(d8_read_fails),
         cmocka_unit_test(d9_d10_slow_sync),
         cmocka_unit_test(d13_no_reservation),

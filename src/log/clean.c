@@ -399,8 +399,10 @@ static void clean_ran(struct io_op *op)
         return;
     }
     bool counts = clean->phase == CLEAN_SWAP && clean->begun;
-    if (counts && disk_is_full(op->result)) { /* It counts already, or may: try until it is done. */
-        log_directory_full(clean->log->directory);
+    struct log_directory *directory = clean->log->directory;
+    if (counts && disk_is_full(op->result) && directory->error == 0) {
+        log_directory_full(directory); /* It counts already, or may: try until it is done. */
+        clean->again_round = directory->ballast_round;
         clean->log->logs->clean_again = clean;
         return;
     }
@@ -433,9 +435,16 @@ void logs_clean_abandon(struct logs *logs)
     logs->cleaning = NULL;
 }
 
+/* After a full disk: when the ballast has moved. */
+static bool clean_may_again(const struct clean *clean)
+{
+    const struct log_directory *directory = clean->log->directory;
+    return directory->error != 0 || clean->again_round != directory->ballast_round;
+}
+
 int64_t logs_clean_turn(struct logs *logs, int64_t now_ms)
 {
-    if (logs->clean_again != NULL && !logs->clean_again->log->directory->ballast_busy) {
+    if (logs->clean_again != NULL && clean_may_again(logs->clean_again)) {
         struct clean *clean = logs->clean_again;
         logs->clean_again = NULL;
         clean_submit(clean, clean_run);

@@ -76,12 +76,13 @@ struct clean {
     uint32_t group_to;
     struct clean_output out;
     struct io *io;
-    bool begun;         /* The phase's first slice is over. */
-    bool counts;        /* SWAP: the output is named .swap, durably. */
-    bool replaced;      /* SWAP: it is in place. */
-    uint32_t renamed;   /* SWAP: renames that are done. */
-    uint32_t mapped_to; /* Sources wholly or partly in the map. */
-    int64_t failure;    /* Why it is given up. */
+    bool begun;           /* The phase's first slice is over. */
+    bool counts;          /* SWAP: the output is named .swap, durably. */
+    bool replaced;        /* SWAP: it is in place. */
+    uint32_t renamed;     /* SWAP: renames that are done. */
+    uint32_t mapped_to;   /* Sources wholly or partly in the map. */
+    int64_t failure;      /* Why it is given up. */
+    uint32_t again_round; /* Of the ballast, when the disk was full: not again before it moves. */
 };
 
 /* clean.c */

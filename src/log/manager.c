@@ -13,7 +13,8 @@
 #include "log/state.h"
 
 /* After a want of memory or descriptors, how soon to try again. */
-#define RETRY_MS 10
+#define RETRY_MS      10
+#define STOP_RETRY_MS 10000
 
 void logs_say(struct logs *logs, const char *format, ...)
 {
@@ -413,11 +414,23 @@ static void turn_writes(struct logs *logs)
         log_writes_submit(container_of(node, struct log, ready));
 }
 
+/* A stop waits for descriptors and memory for a while only. What could not be handed over was not
+ * acknowledged, and the next start recovers. */
+static void turn_gives_up(struct logs *logs, int64_t now_ms)
+{
+    if (!logs->stopping || !logs->retry) return;
+    if (logs->stop_retry_ms == 0) logs->stop_retry_ms = now_ms + STOP_RETRY_MS;
+    if (now_ms < logs->stop_retry_ms) return;
+    for (uint32_t i = 0; i < logs->directory_count; i++)
+        log_directory_fail(&logs->directories[i], -EAGAIN);
+}
+
 int64_t logs_turn(struct logs *logs)
 {
     int64_t now_ms = io_now_ms(logs->io);
     int64_t next_ms = INT64_MAX;
     turn_tell(logs);
+    turn_gives_up(logs, now_ms);
     logs->retry = false;
     turn_writes(logs);
     for (uint32_t i = 0; i < logs->directory_count; i++) {

@@ -173,15 +173,26 @@ static int64_t gone_run(struct io *io, void *argument)
     return error < 0 ? error : io_disk_sync_dir(io, gone->directory.text);
 }
 
+/* Freed by logs_gone_turn(): a work may still be the log's. */
+static void gone_end(struct log *log, int result)
+{
+    struct log_task *task = log->gone_task;
+    log->gone_finished = true;
+    if (task == NULL) return;
+    task->result = result;
+    task->done(task);
+}
+
 static void gone_finish(struct log_work *work, int64_t result)
 {
     struct gone *gone = container_of(work, struct gone, work);
     struct log *log = work->log;
     struct logs *logs = log->logs;
     struct log_directory *directory = log->directory;
-    struct log_task *task = log->gone_task;
     if (disk_is_full(result)) { /* A directory can need a block for the new name: once more. */
         log_directory_full(directory);
+        log->gone_waits = true;
+        log->gone_round = directory->ballast_round;
         log->gone_running = false;
         mem_put(logs->mem, gone, sizeof(*gone));
         return;
@@ -195,10 +206,7 @@ static void gone_finish(struct log_work *work, int64_t result)
     mem_put(logs->mem, gone, sizeof(*gone));
     logs->starts_moved = logs->watermarks_moved = true; /* Out of the checkpoints. */
     logs->recovery_moved = true;
-    log->gone_finished = true; /* Freed by logs_gone_turn(): this work is still the log's. */
-    if (task == NULL) return;
-    task->result = result < 0 ? (int)result : LOG_OK;
-    task->done(task);
+    gone_end(log, result < 0 ? (int)result : LOG_OK);
 }
 
 static bool gone_start(struct log *log)
@@ -222,6 +230,20 @@ static bool writes_in_flight(const struct log *log)
            container_of(log->writes.next, struct log_write, link)->in_flight;
 }
 
+static void gone_try(struct log *log)
+{
+    struct log_directory *directory = log->directory;
+    if (directory->error != 0 &&
+        log->logs->stopping) { /* Not even the memory for a job is needed. */
+        gone_end(log, directory->error);
+        return;
+    }
+    if (log->gone_waits && log->gone_round == directory->ballast_round && directory->error == 0)
+        return;
+    log->gone_waits = false;
+    if (directory->ballast_busy || !gone_start(log)) log->logs->retry = true;
+}
+
 void logs_gone_turn(struct logs *logs)
 {
     list_foreach (node, &logs->gone) {
@@ -230,8 +252,8 @@ void logs_gone_turn(struct logs *logs)
         if (!list_empty(&log->works) || log->looking || writes_in_flight(log)) continue;
         if (log->gone_finished && log->holds == 0)
             log_free(log);
-        else if (!log->gone_running && (log->directory->ballast_busy || !gone_start(log)))
-            logs->retry = true;
+        else if (!log->gone_finished && !log->gone_running)
+            gone_try(log);
     }
 }
 

@@ -183,8 +183,9 @@ static void make_finish(struct log_work *work, int64_t result)
         make->file = NULL;
         log_names_dirty(log);
         log_writes_submit(log);
-    } else if (disk_is_full(result) || result == -EMFILE || result == -ENFILE) {
-        if (disk_is_full(result)) log_directory_full(log->directory);
+    } else if (disk_is_full(result)) { /* The ballast's next move submits again. */
+        log_directory_full(log->directory);
+    } else if (result == -EMFILE || result == -ENFILE) {
         logs->retry = true;
         if (list_empty(&log->ready)) list_append(&logs->ready, &log->ready);
     } else {

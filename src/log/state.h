@@ -201,6 +201,8 @@ struct log {
     bool gone_stray;              /* Its folder is kept, as -stray. */
     bool gone_running;
     bool gone_finished;
+    bool gone_waits;               /* Its folder's new name found no room on the disk: */
+    uint32_t gone_round;           /* until the ballast moves on from this round. */
     struct uuid aside_id;          /* For the name of its folder when it is put aside. */
     struct io_file *metadata_file; /* partition.metadata, until it is durable. */
     struct log_hint hints[LOG_HINTS];
@@ -252,7 +254,8 @@ struct log_directory {
     uint64_t ballast_bytes; /* Reserved blocks, given up when the disk is full. */
     bool ballast_busy;
     struct io_op ballast_op;
-    int64_t ballast_next_ms;    /* When to try for it again. */
+    int64_t ballast_next_ms;    /* When to try for it again: no failure moves it, only a try. */
+    uint32_t ballast_round;     /* Grows when it was given up or tried for. */
     uint32_t ballast_tries;     /* While stopping. */
     bool checkpoint_busy[4];    /* By enum checkpoint_kind: a job writes that file. */
     struct parts_lines *others; /* Of the first of several parts: 4 kinds of each part. Or NULL. */
@@ -301,6 +304,7 @@ struct logs {
     bool starts_moved;     /* Since log-start-offset-checkpoint was. */
     bool cleaner_moved;    /* Since cleaner-offset-checkpoint was. */
     bool retry; /* Something could not be handed over for want of descriptors or memory. */
+    int64_t stop_retry_ms; /* While stopping: until when it is tried again; 0: not since. */
     int64_t next_retention_ms;
     int64_t next_checkpoint_ms;
     int64_t next_watermark_ms;
