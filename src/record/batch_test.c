@@ -448,91 +448,6 @@ static void every_fault_has_a_text(void **state)
     }
 }
 
-/* What a walk over a batch finds. */
-struct walked {
-    int32_t count;
-    int64_t max_timestamp_ms;
-    int32_t null_keys; /* Without runs: how many; with them: whether. */
-    bool in_order;
-    enum record_fault fault;
-};
-
-static struct walked walk(struct compress_work *work, struct view batch, bool runs)
-{
-    struct batch_header header;
-    struct record_iter iter;
-    struct record_brief record;
-    struct walked out = {.max_timestamp_ms = INT64_MIN, .in_order = true};
-    assert_int_equal(batch_header_load(batch, &header), RECORD_OK);
-    record_iter_begin(&iter, work, &header, batch);
-    for (;;) {
-        struct record_run run;
-        record_run_look(&iter, out.count, &run);
-        if (runs && run.count > 0) {
-            record_run_take(&iter, &run);
-            out.count += run.count;
-            out.max_timestamp_ms = MAX(out.max_timestamp_ms, run.max_timestamp_ms);
-            out.in_order &= run.in_order;
-            out.null_keys |= run.key_null;
-        }
-        if (!record_next_brief(&iter, &record)) break;
-        out.in_order &= record.offset_delta == out.count++;
-        out.max_timestamp_ms = MAX(out.max_timestamp_ms, record.timestamp_ms);
-        out.null_keys |= record.key_null;
-    }
-    out.fault = record_iter_end(&iter);
-    return out;
-}
-
-/* Records taken in runs are those taken one by one: of batches as they come, and of all that one
- * wrong byte makes of one. */
-static void runs_are_the_records(void **state)
-{
-    (void)state;
-    static uint8_t bytes[8192], bent[8192];
-    struct sink out;
-    struct mem mem;
-    struct compress_work work;
-    struct batch_build build;
-    memory_init(&mem, 0);
-    compress_work_init(&work, &mem);
-    sink_init(&out, &mem, UINT32_MAX);
-    batch_build_begin(&build, &work, &out, &batch_build_plain);
-    static const uint32_t sizes[] = {0, 1, 50, 63, 64, 100, 300};
-    for (int32_t i = 0; i < 40; i++) {
-        struct view value = view_of(bytes, sizes[i % 7]);
-        static const uint8_t header[] = {2, 'h', 2, 'v'};
-        struct record_input input = {.timestamp_ms = 5000 + i * i * (i % 3 == 0 ? -1 : 1),
-                                     .key = i % 5 == 0 ? VIEW_NULL : VIEW("key"),
-                                     .value = i % 11 == 0 ? VIEW_NULL : value,
-                                     .header_count = i == 20,
-                                     .header_bytes = view_of(header, i == 20 ? 4 : 0)};
-        batch_build_add(&build, &input);
-    }
-    struct view batch;
-    assert_int_equal(batch_build_finish(&build, -1, &batch), RECORD_OK);
-    assert_true(batch.size <= sizeof(bent));
-    struct walked whole = walk(&work, batch, true);
-    assert_int_equal(whole.count, 40);
-    assert_int_equal(whole.fault, RECORD_OK);
-    assert_true(whole.in_order);
-    for (uint32_t at = BATCH_HEADER_BYTES; at < batch.size; at++) {
-        for (uint32_t bit = 0; bit < 8; bit++) {
-            memcpy(bent, batch.data, batch.size);
-            bent[at] ^= (uint8_t)(1u << bit);
-            struct walked singly = walk(&work, view_of(bent, batch.size), false);
-            struct walked together = walk(&work, view_of(bent, batch.size), true);
-            assert_int_equal(together.count, singly.count);
-            assert_int_equal(together.fault, singly.fault);
-            assert_int_equal(together.max_timestamp_ms, singly.max_timestamp_ms);
-            assert_int_equal(together.null_keys, singly.null_keys);
-            assert_int_equal(together.in_order, singly.in_order);
-        }
-    }
-    sink_free(&out);
-    compress_work_free(&work);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,7 +466,6 @@ int main(void)
         cmocka_unit_test(scanning_a_buffer),
         cmocka_unit_test(counts_are_checked),
         cmocka_unit_test(faulty_records),
-        cmocka_unit_test(runs_are_the_records),
         cmocka_unit_test(every_fault_has_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,7 +167,7 @@ struct record_run {
 };
 
 /* Look at the records next to come, as far as they are usual and there; nothing is taken. `index`
- * is how many were read before. Costs some 5 ns each. */
+ * is how many were read before. Costs some 2 ns each where records on end have one size, else 7. */
 void record_run_look(struct record_iter *iter, int32_t index, struct record_run *run);
 
 /* Take them: the next record is the one behind. */

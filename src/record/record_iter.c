@@ -8,6 +8,7 @@
 #include "base/reader.h"
 #include "record/batch.h"
 #include "record/legacy.h"
+#include "record/record_brief.h"
 
 #define VARINT_BYTES  5u
 #define VARLONG_BYTES 10u
@@ -62,15 +63,6 @@ static enum record_fault short_fault(const struct record_iter *iter)
     case DECOMPRESS_MEMORY: return RECORD_MEMORY;
     default: return RECORD_SHORT;
     }
-}
-
-static void consume(struct record_iter *iter, uint32_t size)
-{
-    assert(size <= iter->in.size);
-    if (size == 0) return; /* There may be no window yet. */
-    iter->in.data += size;
-    iter->in.size -= size;
-    iter->at += size;
 }
 
 /* Twice the window, with what is left in it at its start. */
@@ -164,7 +156,7 @@ static bool finish(struct record_iter *iter)
 static uint64_t next_size(struct record_iter *iter)
 {
     if (iter->fault != RECORD_OK) return 0;
-    consume(iter, iter->given);
+    record_iter_consume(iter, iter->given);
     iter->given = 0;
     if (iter->left == 0) {
         (void)finish(iter);
@@ -245,7 +237,7 @@ static int64_t skim_varint(struct skim *skim, uint32_t bytes_max)
         (void)fail(iter, most > iter->in.size ? short_fault(iter) : RECORD_SHORT);
         return 0;
     }
-    consume(iter, (uint32_t)(in.at - in.start));
+    record_iter_consume(iter, (uint32_t)(in.at - in.start));
     skim->left -= (uint64_t)(in.at - in.start);
     return value;
 }
@@ -265,7 +257,7 @@ static void skim_bytes(struct skim *skim, uint64_t size)
             return;
         }
         uint32_t piece = (uint32_t)MIN(size, (uint64_t)iter->in.size);
-        consume(iter, piece);
+        record_iter_consume(iter, piece);
         size -= piece;
     }
 }
@@ -324,135 +316,6 @@ bool record_next_skim(struct record_iter *iter, struct record *out)
     if (size > RECORD_WINDOW_BYTES && size > iter->in.size) return skim_record(iter, size, out);
     if (!need(iter, (uint32_t)size)) return fail(iter, short_fault(iter));
     return parse_whole(iter, (uint32_t)size, out);
-}
-
-/* ---- the short way -------------------------------------------------------------------------- */
-
-#define BRIEF_VARINT_BYTES 4u /* Longer ones take the long way. */
-
-/* A zigzag varint of at most four bytes at `p`, where four can be read; NULL: it is longer. */
-static inline const uint8_t *brief_varint(const uint8_t *p, int32_t *out)
-{
-    uint32_t size = 1;
-    uint32_t value = p[0];
-    if (value >= 0x80) { /* Which way is guessed well: the same field of the record before. */
-        uint32_t word = load_le32(p);
-        if (LIKELY((word & 0x8000) == 0)) {
-            value = (word & 0x7f) | (word >> 1 & 0x3f80);
-            size = 2;
-        } else {
-            if ((word & 0x800000) != 0 && (word & 0x80000000) != 0) return NULL;
-            value = (word & 0x7f) | (word >> 1 & 0x3f80) | (word >> 2 & 0x1fc000);
-            size = 3;
-            if ((word & 0x800000) != 0) {
-                value |= word >> 3 & 0xfe00000;
-                size = 4;
-            }
-        }
-    }
-    *out = (int32_t)(value >> 1) ^ -(int32_t)(value & 1);
-    return p + size;
-}
-
-/* A length and so many bytes; NULL: not within `end`, or not to be read from here. */
-static inline const uint8_t *brief_bytes(const uint8_t *p, const uint8_t *end, int32_t *size)
-{
-    if (UNLIKELY(end - p < (ptrdiff_t)BRIEF_VARINT_BYTES)) return NULL;
-    p = brief_varint(p, size);
-    if (UNLIKELY(p == NULL)) return NULL;
-    if (*size <= 0) return p;
-    return UNLIKELY(*size > end - p) ? NULL : p + *size;
-}
-
-/* The record at the start of `in` if it is whole there, sound, and has no headers: its size. Else
- * 0: the long way finds out. */
-static inline uint32_t brief_parse(struct view in,
-                                   struct record_brief *out,
-                                   int32_t *timestamp_delta)
-{
-    int32_t length, key_size, value_size;
-    /* Length, attributes and two deltas are read without another look: 13 bytes at most. */
-    if (UNLIKELY(in.size < 4 * BRIEF_VARINT_BYTES)) return 0;
-    const uint8_t *end = in.data + in.size;
-    const uint8_t *p = in.data;
-    p = brief_varint(p, &length);
-    if (UNLIKELY(p == NULL || length < 0 || length > end - p)) return 0;
-    const uint8_t *body_end = p + length;
-    p = brief_varint(p + 1, timestamp_delta);
-    if (UNLIKELY(p == NULL)) return 0;
-    p = brief_varint(p, &out->offset_delta);
-    if (UNLIKELY(p == NULL)) return 0;
-    p = brief_bytes(p, end, &key_size);
-    if (UNLIKELY(p == NULL)) return 0;
-    p = brief_bytes(p, end, &value_size);
-    if (UNLIKELY(p == NULL || p + 1 != body_end || *p != 0)) return 0;
-    out->key_null = key_size < 0;
-    return (uint32_t)(body_end - in.data);
-}
-
-bool record_next_brief(struct record_iter *iter, struct record_brief *out)
-{
-    if (LIKELY(iter->fault == RECORD_OK && iter->left > 0)) {
-        int32_t delta;
-        consume(iter, iter->given);
-        iter->given = 0;
-        uint32_t size = brief_parse(iter->in, out, &delta);
-        if (LIKELY(size > 0)) {
-            const struct batch_header *header = iter->header;
-            bool append_time = (header->attributes & BATCH_APPEND_TIME) != 0;
-            uint64_t sum = (uint64_t)header->base_timestamp + (uint64_t)(int64_t)delta;
-            out->timestamp_ms = append_time ? header->max_timestamp : (int64_t)sum;
-            consume(iter, size);
-            iter->left--;
-            return true;
-        }
-    }
-    struct record record;
-    if (!record_next_skim(iter, &record)) return false;
-    out->timestamp_ms = record.timestamp_ms;
-    out->offset_delta = record.offset_delta;
-    out->key_null = record.key.null;
-    return true;
-}
-
-void record_run_look(struct record_iter *iter, int32_t index, struct record_run *run)
-{
-    consume(iter, iter->given);
-    iter->given = 0;
-    const uint8_t *p = iter->in.data;
-    uint32_t left_bytes = iter->in.size;
-    int32_t most = iter->fault == RECORD_OK ? iter->left : 0;
-    int32_t min = INT32_MAX, max = INT32_MIN, count = 0;
-    bool key_null = false, in_order = true;
-    for (; count < most; count++) {
-        struct record_brief record;
-        int32_t delta;
-        uint32_t size = brief_parse(view_of(p, left_bytes), &record, &delta);
-        if (UNLIKELY(size == 0)) break;
-        p += size;
-        left_bytes -= size;
-        min = MIN(min, delta);
-        max = MAX(max, delta);
-        key_null |= record.key_null;
-        in_order &= record.offset_delta == index + count;
-    }
-    const struct batch_header *header = iter->header;
-    bool append_time = (header->attributes & BATCH_APPEND_TIME) != 0;
-    int64_t base = append_time ? header->max_timestamp : header->base_timestamp;
-    *run = (struct record_run){.count = count,
-                               .size_bytes = iter->in.size - left_bytes,
-                               .key_null = key_null,
-                               .in_order = in_order};
-    if (__builtin_add_overflow(base, append_time ? 0 : min, &run->min_timestamp_ms) ||
-        __builtin_add_overflow(base, append_time ? 0 : max, &run->max_timestamp_ms))
-        *run = (struct record_run){0}; /* One by one: they wrap. */
-}
-
-void record_run_take(struct record_iter *iter, const struct record_run *run)
-{
-    assert(run->count <= iter->left);
-    consume(iter, run->size_bytes);
-    iter->left -= run->count;
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
