@@ -59,15 +59,18 @@ uint32_t log_segment_floor(const struct log *log, int64_t offset)
 
 void log_hint_add(struct log *log, const struct log_hint *hint)
 {
+    if (log->hints == NULL) log->hints = mem_get(log->logs->mem, LOG_HINTS * sizeof(log->hints[0]));
+    if (log->hints == NULL) return; /* No memory: the index finds it. */
     log->hints[log->hint_next] = *hint;
     log->hint_next = (log->hint_next + 1) % LOG_HINTS;
 }
 
 void log_hints_drop(struct log *log, const struct segment *segment)
 {
-    for (uint32_t i = 0; i < LOG_HINTS; i++)
-        if (segment == NULL || log->hints[i].segment == segment)
-            log->hints[i] = (struct log_hint){0};
+    if (segment == NULL)
+        log->hints = mem_put(log->logs->mem, log->hints, LOG_HINTS * sizeof(log->hints[0]));
+    for (uint32_t i = 0; i < log_hint_count(log); i++)
+        if (log->hints[i].segment == segment) log->hints[i] = (struct log_hint){0};
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ static struct log_hint read_floor(const struct log *log, struct segment *segment
                                  .offset = segment->base + entry.relative,
                                  .at_bytes = entry.at_bytes,
                                  .last_offset = segment->base + entry.relative};
-    for (uint32_t i = 0; i < LOG_HINTS; i++) {
+    for (uint32_t i = 0; i < log_hint_count(log); i++) {
         const struct log_hint *hint = &log->hints[i];
         if (hint->segment == segment && hint->offset <= offset && hint->at_bytes >= best.at_bytes) {
             best = *hint;
@@ -49,7 +49,7 @@ static struct log_hint read_floor_position(const struct log *log,
         best.at_bytes = entry.at_bytes;
         best.last_offset = segment->base + entry.relative;
     }
-    for (uint32_t i = 0; i < LOG_HINTS; i++) {
+    for (uint32_t i = 0; i < log_hint_count(log); i++) {
         const struct log_hint *hint = &log->hints[i];
         if (hint->segment != segment || hint->at_bytes > at_bytes) continue;
         if (hint->at_bytes < best.at_bytes) continue;
@@ -123,7 +123,7 @@ static int read_walk_cached(struct segment *segment,
 /* A hint that says all about the batch of `offset`. */
 static bool read_hinted(const struct log *log, struct segment *segment, struct read_find *find)
 {
-    for (uint32_t i = 0; i < LOG_HINTS; i++) {
+    for (uint32_t i = 0; i < log_hint_count(log); i++) {
         const struct log_hint *hint = &log->hints[i];
         if (hint->segment != segment || hint->batch_bytes == 0) continue;
         if (find->offset < hint->offset || find->offset > hint->last_offset) continue;

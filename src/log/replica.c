@@ -6,9 +6,7 @@
 #include "log/state.h"
 
 /* The map's key: the topic's bytes, then the partition. */
-static struct view replica_key(uint8_t key[TOPIC_NAME_MAX + 4],
-                               struct view topic,
-                               int32_t partition)
+static struct view replica_key(uint8_t *key, struct view topic, int32_t partition)
 {
     assert(topic.size <= TOPIC_NAME_MAX);
     memcpy(key, topic.data, topic.size);
@@ -16,10 +14,15 @@ static struct view replica_key(uint8_t key[TOPIC_NAME_MAX + 4],
     return view_of(key, topic.size + 4);
 }
 
+static size_t log_bytes(uint32_t key_size)
+{
+    return sizeof(struct log) + key_size;
+}
+
 struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition)
 {
     struct logs *logs = directory->logs;
-    struct log *log = mem_get(logs->mem, sizeof(*log));
+    struct log *log = mem_get(logs->mem, log_bytes(topic.size + 4));
     if (log == NULL) return NULL;
     log->node.key = replica_key(log->key, topic, partition);
     log->logs = logs;
@@ -39,7 +42,7 @@ struct log *log_new(struct log_directory *directory, struct view topic, int32_t 
     producers_init(&log->producers, logs->mem, 0);
     log->aside_id = io_random_uuid(logs->io);
     if (!map_insert(&logs->map, &log->node)) {
-        mem_put(logs->mem, log, sizeof(*log));
+        mem_put(logs->mem, log, log_bytes(log->node.key.size));
         return NULL;
     }
     directory->partitions++;
@@ -62,7 +65,8 @@ void log_free(struct log *log)
         continue;
     if (log->metadata_file != NULL) io_disk_close(logs->io, log->metadata_file);
     log_unload(log);
-    mem_put(logs->mem, log, sizeof(*log));
+    log_hints_drop(log, NULL);
+    mem_put(logs->mem, log, log_bytes(log->node.key.size));
 }
 
 struct log *logs_find(const struct logs *logs, struct view topic, int32_t partition)

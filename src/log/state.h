@@ -132,9 +132,10 @@ struct log_hint {
 };
 #define LOG_HINTS 8u
 
+/* A node has one for each of its partitions, most of them idle: what only a read or an append needs
+ * is not in it. */
 struct log {
     struct map_node node; /* Key: topic, then the partition as four bytes. */
-    uint8_t key[TOPIC_NAME_MAX + 4];
     struct logs *logs;
     struct log_directory *directory;
     struct log_config config;
@@ -205,9 +206,15 @@ struct log {
     uint32_t gone_round;           /* until the ballast moves on from this round. */
     struct uuid aside_id;          /* For the name of its folder when it is put aside. */
     struct io_file *metadata_file; /* partition.metadata, until it is durable. */
-    struct log_hint hints[LOG_HINTS];
+    struct log_hint *hints;        /* LOG_HINTS of them from the first one on; or NULL. */
     uint32_t hint_next;
+    uint8_t key[]; /* Of node.key's size. */
 };
+
+static inline uint32_t log_hint_count(const struct log *log)
+{
+    return log->hints == NULL ? 0 : LOG_HINTS;
+}
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
