@@ -8,6 +8,7 @@
 #include "broker/broker.h"
 #include "broker/client_metrics.h"
 #include "broker/controller.h"
+#include "broker/lifecycle.h"
 #include "core/config.h"
 
 #define HOST_LIMITS_MAX 1000u /* Entries of max.connections.per.ip.overrides that are followed. */
@@ -159,6 +160,20 @@ static void apply_hosts(struct node *node, struct shard_limits *limits)
     limits->hosts = hosts;
 }
 
+/* Directories that get no new replicas (KIP-1066); the controller hears it by heartbeat. */
+static void apply_cordons(struct node *node)
+{
+    struct view names = broker_setting(node, VIEW("cordoned.log.dirs"));
+    for (uint32_t i = 0; i < logs_dir_count(node->logs); i++) {
+        struct log_dir_info info;
+        logs_dir_info(node->logs, i, &info);
+        logs_dir_cordon(node->logs, i,
+                        config_list_has(names, VIEW("*")) ||
+                            config_list_has(names, view_of_string(info.path)));
+    }
+    if (node->lifecycle != NULL) lifecycle_image_moved(node);
+}
+
 void dynamic_apply(struct node *node)
 {
     if (node->shard == NULL || node->logs == NULL) return; /* It opens, and comes back then. */
@@ -178,6 +193,7 @@ void dynamic_apply(struct node *node)
     }
     if (node->admission != NULL) admission_configure(node);
     logs_clean_every(node->logs, broker_setting_number(node, "log.cleaner.backoff.ms"));
+    apply_cordons(node);
 }
 
 void dynamic_close(struct node *node)

@@ -23,9 +23,9 @@ struct lifecycle {
     struct uuid directories[LOG_DIRS_MAX];
     bool in_flight;
     bool unfenced;
-    bool cordoned;      /* What the directories are to be: other brokers are registered. */
-    bool cordoned_told; /* What the last heartbeat said of it, */
-    bool told;          /* if there was one. An error is not tried again before the next news. */
+    struct uuid cordons[LOG_DIRS_MAX]; /* What the last heartbeat called cordoned, */
+    int32_t cordon_count; /* or -1. An error is not tried again before the next news. */
+    bool beside_others;   /* Other brokers are registered. */
     const char *failed;
 };
 
@@ -125,13 +125,32 @@ static void beaten(struct controller_call *call, int16_t error)
     if (error == KAFKA_NONE) lifecycle_image_moved(life->node);
 }
 
-/* All of the directories, or none of them. */
+/* The directories that take no new replicas: those of cordoned.log.dirs, or all beside others. */
+static int32_t find_cordons(const struct lifecycle *life, struct uuid out[LOG_DIRS_MAX])
+{
+    int32_t count = 0;
+    for (uint32_t i = 0; i < logs_dir_count(life->node->logs); i++) {
+        struct log_dir_info info;
+        logs_dir_info(life->node->logs, i, &info);
+        if (info.error == 0 && (info.cordoned || life->beside_others))
+            out[count++] = info.directory_id;
+    }
+    return count;
+}
+
+static bool cordons_changed(const struct lifecycle *life)
+{
+    struct uuid now[LOG_DIRS_MAX];
+    int32_t count = find_cordons(life, now);
+    return count != life->cordon_count ||
+           memcmp(now, life->cordons, (size_t)count * sizeof(now[0])) != 0;
+}
+
 static void beat_cordons(struct lifecycle *life)
 {
-    life->told = true;
-    life->cordoned_told = life->cordoned;
-    life->beat.cordoned_log_dirs.items = life->directories;
-    life->beat.cordoned_log_dirs.count = life->cordoned ? life->registration.log_dirs.count : 0;
+    life->cordon_count = find_cordons(life, life->cordons);
+    life->beat.cordoned_log_dirs.items = life->cordons;
+    life->beat.cordoned_log_dirs.count = life->cordon_count;
 }
 
 static void lifecycle_beat(struct lifecycle *life)
@@ -150,10 +169,10 @@ static void lifecycle_beat(struct lifecycle *life)
 static void look_around(struct lifecycle *life)
 {
     struct node *node = life->node;
-    bool before = life->cordoned;
+    bool before = life->beside_others;
     uint32_t own = image_broker(node->image, node->options.node_id) != NULL ? 1 : 0;
-    life->cordoned = image_count(node->image, IMAGE_BROKER) > own;
-    if (life->cordoned && !before)
+    life->beside_others = image_count(node->image, IMAGE_BROKER) > own;
+    if (life->beside_others && !before)
         say(node->say, SAY_INFO, "broker",
             "other brokers are registered: this one keeps what it has and takes no new replicas");
 }
@@ -164,6 +183,7 @@ bool lifecycle_start(struct node *node)
     if (life == NULL) return false;
     node->lifecycle = life;
     life->node = node;
+    life->cordon_count = -1;
     arena_init(&life->arena, node->mem, 0);
     wire_defaults(&wire_broker_registration_request, &life->registration);
     wire_defaults(&wire_broker_registration_response, &life->registered);
@@ -185,17 +205,17 @@ void lifecycle_image_moved(struct node *node)
 {
     struct lifecycle *life = node->lifecycle;
     if (life == NULL || life->in_flight || node->broker_epoch < 0) return;
-    bool news = !life->told || life->cordoned != life->cordoned_told;
-    if ((!life->unfenced || news) && node->image_offset > node->broker_epoch) lifecycle_beat(life);
+    if ((!life->unfenced || cordons_changed(life)) && node->image_offset > node->broker_epoch)
+        lifecycle_beat(life);
 }
 
 void lifecycle_follow(struct node *node, const struct image_change *change)
 {
     struct lifecycle *life = node->lifecycle;
     if (change->kind != IMAGE_BROKER || life == NULL) return;
-    bool before = life->cordoned;
+    bool before = life->beside_others;
     look_around(life);
-    if (before && !life->cordoned)
+    if (before && !life->beside_others)
         say(node->say, SAY_INFO, "broker",
             "no other broker is registered any more: this one takes new replicas again");
 }

@@ -418,6 +418,8 @@ static int node_become_ready(struct node *node)
         }
         node_turn(node, limit_ms);
     }
+    for (uint32_t i = 0; i < node->count && !node->options.controller_only; i++)
+        replicas_settle(node->peers[i]);
     return 0;
 }
 
@@ -436,7 +438,8 @@ static int node_open_parts(struct node *first)
         first->peers[i]->kraft_version = controller_kraft_version(first);
     for (uint32_t i = 0; result == 0 && i < first->options.listener_count; i++)
         result = node_listen_one(first, i);
-    if (result == 0) dynamic_apply(first);
+    for (uint32_t i = 0; result == 0 && i < first->count; i++)
+        dynamic_apply(first->peers[i]);
     return result == 0 ? node_become_ready(first) : result;
 }
 
@@ -544,11 +547,6 @@ void node_run_shard(struct node *node, uint32_t index)
 void node_run(struct node *node)
 {
     node_run_shard(node, 0);
-}
-
-uint32_t node_shard_count(const struct node *node)
-{
-    return node->count;
 }
 
 /* ---- the end

@@ -58,7 +58,6 @@ MUST_USE int node_open(const struct node_options *options, struct node **out);
 /* Serve until node_stop(): each shard on a thread of its own, the first on the caller's. */
 void node_run(struct node *node);
 void node_run_shard(struct node *node, uint32_t index);
-uint32_t node_shard_count(const struct node *node);
 
 /* End node_run() after draining. Any thread, async-signal-safe. */
 void node_stop(struct node *node);

@@ -229,6 +229,35 @@ void replicas_follow(struct node *node, const struct image_change *change)
         recovered_note(replica); /* There is nothing to recover. */
 }
 
+static bool replica_given(const struct node *node, const struct log *log)
+{
+    if (view_is(log_topic(log), "__cluster_metadata")) return true; /* The quorum's. */
+    const struct image_topic *topic = image_topic(node->image, log_topic(log));
+    const struct image_partition *state =
+        topic == NULL ? NULL : image_partition(topic, log_partition(log));
+    return state != NULL &&
+           image_ids_have(image_list(state, IMAGE_REPLICAS), node->options.node_id);
+}
+
+/* The first shard's image is whole; this one's may be behind, and replicas are made by it. */
+static bool replica_settle(void *context, struct log *log)
+{
+    struct node *node = context;
+    char name[TOPIC_NAME_MAX + 8];
+    if (replica_given(node, log) || replica_given(node->peers[0], log)) return true;
+    say(node->say, SAY_WARN, "log",
+        "partition %s-%d is on the disk and not this node's by the metadata: its folder is renamed "
+        "to *-stray and left there",
+        say_bytes(log_topic(log), name, sizeof(name)), log_partition(log));
+    logs_stray(node->logs, log, NULL);
+    return true;
+}
+
+void replicas_settle(struct node *node)
+{
+    logs_each(node->logs, replica_settle, node);
+}
+
 int16_t replica_leader(struct node *node,
                        const struct image_topic *topic,
                        int32_t partition,

@@ -58,6 +58,11 @@ struct replica *replica_find(const struct node *node, struct uuid topic_id, int3
 /* The image has changed: make, lead, or delete. */
 void replicas_follow(struct node *node, const struct image_change *change);
 
+/* The first shard's image is whole for the first time, and all turn on one thread still: folders of
+ * partitions that it does not give to this node (a crash came between a deletion and the folder's
+ * end) are renamed to -stray, as Kafka does, and left for the operator; a line each. */
+void replicas_settle(struct node *node);
+
 /* Kafka's error for a request that needs the leader of a partition:
  * `epoch` the client's current leader epoch or -1. On NONE `*out` is the replica. */
 MUST_USE int16_t replica_leader(struct node *node,

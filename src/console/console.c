@@ -224,11 +224,6 @@ void console_attach(struct console *console, struct shard *shard)
     set_shard(console, shard);
 }
 
-void console_detach(struct console *console)
-{
-    set_shard(console, NULL);
-}
-
 const char *console_address(const struct console *console)
 {
     return console->address;

@@ -48,9 +48,6 @@ MUST_USE int console_start(const struct console_options *options, struct console
 /* From now on there is a shard to ask; before, /readyz says that the node is starting. */
 void console_attach(struct console *console, struct shard *shard);
 
-/* The shard will not turn any more: answers that wait for it say so. */
-void console_detach(struct console *console);
-
 /* Where it listens, "" if it does not. */
 const char *console_address(const struct console *console);
 

@@ -473,8 +473,3 @@ void *sim_tag_of(struct io *io)
 {
     return sim_shard_of(io)->tag;
 }
-
-struct sim_node *sim_node_of(struct io *io)
-{
-    return sim_shard_of(io)->node;
-}

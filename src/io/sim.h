@@ -144,7 +144,6 @@ void sim_pass(struct sim_world *world, int64_t until_us);
 /* What the driver wants to remember with a handle. */
 void sim_tag(struct io *io, void *tag);
 void *sim_tag_of(struct io *io);
-struct sim_node *sim_node_of(struct io *io);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 

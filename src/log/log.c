@@ -208,11 +208,6 @@ int32_t log_partition(const struct log *log)
     return log->partition;
 }
 
-struct uuid log_topic_id(const struct log *log)
-{
-    return log->topic_id;
-}
-
 uint32_t log_directory(const struct log *log)
 {
     return log->directory->index;
@@ -236,11 +231,6 @@ uint32_t log_segments(const struct log *log)
 void log_configure(struct log *log, const struct log_config *config)
 {
     log->config = *config;
-}
-
-const struct log_config *log_configured(const struct log *log)
-{
-    return &log->config;
 }
 
 /* ---- epochs and producers -------------------------------------------------------------------- */

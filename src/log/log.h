@@ -291,13 +291,11 @@ MUST_USE int log_roll(struct log *log);
 
 /* Use another configuration from now on. It is copied. */
 void log_configure(struct log *log, const struct log_config *config);
-const struct log_config *log_configured(const struct log *log);
 
 /* ---- what it is ------------------------------------------------------------------------------ */
 
 struct view log_topic(const struct log *log); /* Lives as long as the log. */
 int32_t log_partition(const struct log *log);
-struct uuid log_topic_id(const struct log *log);
 uint32_t log_directory(const struct log *log);  /* Index among the manager's directories. */
 bool log_has_files(const struct log *log);      /* On disk, opened or not. */
 uint64_t log_size_bytes(const struct log *log); /* Of the segments' batches; 0 until opened. */

@@ -584,16 +584,6 @@ void connection_local(struct connection *connection, struct io_address *out)
     if (!connection->closed) io_stream_local(connection->shard->io, connection->stream, out);
 }
 
-const struct io_address *connection_peer(const struct connection *connection)
-{
-    return &connection->peer;
-}
-
-struct listener *connection_listener(struct connection *connection)
-{
-    return connection->listener;
-}
-
 struct view connection_software(const struct connection *connection)
 {
     const struct connection_software *software = connection->software;

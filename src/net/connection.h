@@ -42,10 +42,6 @@ enum connection_hold {
 /* The address by which the client reached us. It is asked for and not kept: a connection that does
  * nothing should cost little, and few requests want to know. */
 void connection_local(struct connection *connection, struct io_address *out);
-const struct io_address *connection_peer(const struct connection *connection);
-
-/* The listener it came through. */
-struct listener *connection_listener(struct connection *connection);
 
 /* What the client said of itself in ApiVersions ("apache-kafka-java", "4.4.0"), or empty. */
 struct view connection_software(const struct connection *connection);

@@ -54,7 +54,8 @@ class Node:
 
     def launch(self):
         """Start the process; do not wait until it serves."""
-        command = [DOHLE, "start", "--data", self.directory, *self.options]
+        where = () if "log.dirs" in self.settings else ("--data", self.directory)
+        command = [DOHLE, "start", *where, *self.options]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL)
