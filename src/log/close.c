@@ -110,10 +110,14 @@ static void close_directory(struct log_directory *directory, int64_t broker_epoc
         if (error == 0 && !closing.broken) directory->closed = true;
         return;
     }
+    /* What a part has not told, or a part that could not be opened, stands in the files as before.
+     */
+    if (directory->others_told != parts_others(logs)) return;
     for (int kind = 0; kind < 4 && error == 0; kind++)
         error = tasks_checkpoint_write(directory, (enum checkpoint_kind)kind);
     if (error == 0) error = io_disk_sync_dir(logs->io, directory->path);
-    if (error == 0 && !closing.broken && directory->error == 0 && !directory->others_unclean)
+    if (error == 0 && !closing.broken && directory->error == 0 &&
+        directory->others_clean == parts_others(logs))
         error = log_mark_write(logs->io, directory->path, broker_epoch);
     if (error < 0)
         logs_say(logs, "log directory \"%s\" is not marked clean: %s", directory->path,
@@ -143,9 +147,11 @@ void logs_close_part(struct logs *logs)
         for (uint32_t i = 0; i < logs->directory_count; i++)
             close_directory(&logs->directories[i], -1);
     bool given = parts_give(logs);
-    for (uint32_t i = 0; i < logs->directory_count; i++)
-        if (!given || !logs->directories[i].closed || logs->directories[i].error != 0)
-            first->directories[i].others_unclean = true;
+    for (uint32_t i = 0; i < logs->directory_count; i++) {
+        const struct log_directory *directory = &logs->directories[i];
+        first->directories[i].others_told += given;
+        first->directories[i].others_clean += given && directory->closed && directory->error == 0;
+    }
     logs_abandon(logs);
 }
 

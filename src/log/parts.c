@@ -12,6 +12,11 @@ bool parts_first(const struct logs *logs)
     return logs->options.part == NULL || logs->options.part->index == 0;
 }
 
+uint32_t parts_others(const struct logs *logs)
+{
+    return logs->options.part == NULL ? 0 : logs->options.part->count - 1;
+}
+
 bool parts_owns(const struct logs *logs, struct view topic, int32_t partition)
 {
     const struct logs_part *part = logs->options.part;

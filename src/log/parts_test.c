@@ -238,12 +238,45 @@ static void lost_and_unclean(void **state)
     rig_end(&parts);
 }
 
+/* After a crash one shard's part is not opened: its log is not known, so no mark says that all is
+ * well, and what the files say of it stays. */
+static void one_part_not_opened(void **state)
+{
+    (void)state;
+    struct parts parts;
+    rig_begin(&parts);
+    start(&parts);
+    append(&parts, open_log(&parts, 2, true), 5);
+    stop(&parts);
+    start(&parts);
+    for (uint32_t i = PARTS; i-- > 0;)
+        logs_abandon(parts.logs[i]); /* A crash. */
+
+    start(&parts);
+    logs_abandon(parts.logs[2]);
+    for (uint32_t i = 0; i < 2; i++)
+        logs_stop(parts.logs[i]);
+    while (!logs_idle(parts.logs[0]) || !logs_idle(parts.logs[1])) {
+        (void)logs_turn(parts.logs[0]);
+        (void)logs_turn(parts.logs[1]);
+        io_turn(parts.rig.io, io_now_ms(parts.rig.io) + 1);
+    }
+    logs_close_part(parts.logs[1]);
+    logs_close(parts.logs[0], 77);
+    struct io_stat stat;
+    assert_int_equal(
+        io_disk_stat(parts.rig.io, disk_join(parts.rig.dir, LOG_MARK_NAME).text, &stat), -ENOENT);
+    assert_int_equal(entry(&parts, CHECKPOINT_RECOVERY, 2), 5);
+    rig_end(&parts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_mark_and_all_lines),
         cmocka_unit_test(lines_of_others),
         cmocka_unit_test(lost_and_unclean),
+        cmocka_unit_test(one_part_not_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

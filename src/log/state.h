@@ -266,7 +266,8 @@ struct log_directory {
     uint32_t ballast_tries;     /* While stopping. */
     bool checkpoint_busy[4];    /* By enum checkpoint_kind: a job writes that file. */
     struct parts_lines *others; /* Of the first of several parts: 4 kinds of each part. Or NULL. */
-    bool others_unclean;        /* Another part has not closed it cleanly. */
+    uint32_t others_told;       /* Other parts that have told their last lines at their end, */
+    uint32_t others_clean;      /* and have closed it cleanly. */
     bool closed;                /* Not of the first part: by logs_close_part(), cleanly. */
     struct list doomed;         /* Folders to be unlinked: struct log_doomed. */
     bool doomed_busy;
@@ -487,7 +488,8 @@ struct parts_lines {
     uint32_t size_bytes;
     uint32_t count;
 };
-bool parts_first(const struct logs *logs); /* Has it what a directory has once? */
+bool parts_first(const struct logs *logs);      /* Has it what a directory has once? */
+uint32_t parts_others(const struct logs *logs); /* How many parts there are beside this one. */
 bool parts_owns(const struct logs *logs, struct view topic, int32_t partition);
 MUST_USE bool parts_init(struct logs *logs);
 void parts_free(struct logs *logs);
