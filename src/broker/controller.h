@@ -12,6 +12,7 @@
 #include "net/request.h"
 
 struct node;
+struct image;
 struct controller;
 
 /* One call of the controller. Embedded by the caller; `in` and `out` (the structs of the API's
@@ -72,6 +73,9 @@ void controller_follow(struct node *node, const struct image_change *change);
 /* What the controller knows of a broker: soft state (core/cluster.h). False: never heard of. */
 struct cluster_broker_view;
 bool controller_broker(const struct node *node, int32_t id, struct cluster_broker_view *out);
+
+/* What the controller knows, with all that it has appended, up to `end`: for checkers. */
+const struct image *controller_image(const struct node *node, int64_t *end);
 
 /* Why it became what it is, in words. */
 const char *controller_reason(const struct cluster_broker_view *view);

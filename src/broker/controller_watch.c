@@ -13,6 +13,12 @@ static const char *const reason_words[] = {
     [CLUSTER_REASON_SHUTDOWN] = "its shutdown was granted",
 };
 
+const struct image *controller_image(const struct node *node, int64_t *end)
+{
+    *end = log_end_assigned(node->controller->log);
+    return cluster_image(node->controller->cluster);
+}
+
 bool controller_broker(const struct node *node, int32_t id, struct cluster_broker_view *out)
 {
     return cluster_broker(node->controller->cluster, id, out);
