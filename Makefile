@@ -150,7 +150,7 @@ LINK_ALL = -Wl,--start-group $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group
 $(B)/dohle: $(CLI:%.c=$(B)/%.o) $(B)/libdohle.a $(B)/libgen.a
 	$(CC) $(LDFLAGS) $(CLI:%.c=$(B)/%.o) $(LINK_ALL) $(LIBS) -o $@
 
-# ---- the simulator: make sim ARGS="FIRST COUNT [--trace] [--twice]" --------------------------------
+# ---- the simulator: make sim ARGS="FIRST COUNT [--world=controller] [--trace] [--twice]" -----------
 $(B)/sim/seeds: $(B)/sim/seeds.o $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a
 	$(CC) $(LDFLAGS) $< -Wl,--start-group $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group $(LIBS) -o $@
 

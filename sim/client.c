@@ -34,7 +34,8 @@ struct client *client_new(const struct client_kind *kind, const struct client_se
     client->io = sim_node_start(client->node);
     client->storm = true;
     sim_tag(client->io, client);
-    wire_link_init(&client->link, client->io, seat->host, PORT);
+    client->beside_ms = client->kind->beside == NULL ? INT64_MAX : 0;
+    wire_link_init(&client->link, client->io, seat->host, seat->port != 0 ? seat->port : PORT);
     client->link.history = client->history;
     client->link.answered = client_answered;
     client->link.lost = client_lost;
@@ -43,17 +44,19 @@ struct client *client_new(const struct client_kind *kind, const struct client_se
 
 void client_free(struct client *client)
 {
+    if (client->kind->ended != NULL) client->kind->ended(client);
     wire_link_free(&client->link);
     free(client);
 }
 
 void client_turn(struct client *client)
 {
-    int64_t next_ms = wire_link_next_ms(&client->link);
+    int64_t next_ms = MIN(wire_link_next_ms(&client->link), client->beside_ms);
     if (client->link.stream != NULL && client->link.wait_count < WIRE_LINK_WAITS_MAX)
         next_ms = MIN(next_ms, client->next_ms);
     io_turn(client->io, next_ms);
     wire_link_turn(&client->link);
+    if (client->kind->beside != NULL) client->beside_ms = client->kind->beside(client);
     if (client->link.stream == NULL || client_now_ms(client) < client->next_ms) return;
     client_rests(client, IDLE_MS); /* The fill may say sooner or later. */
     client->kind->fill(client);
@@ -101,8 +104,7 @@ bool client_error_is_later(int16_t error)
 
 void client_error(struct client *client, const char *what, int16_t error)
 {
-    bool trouble = client->history->trouble_us == INT64_MAX; /* Without memory, say. */
-    if (!client_error_is_later(error) && !trouble) {
+    if (!client_error_is_later(error) && !client->link.troubled) { /* Without memory, say. */
         history_violation(client->history, "I24: %s: error %d to a request in order", what, error);
         return;
     }

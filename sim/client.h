@@ -23,6 +23,10 @@ struct client_kind {
     void (*lost)(struct client *client); /* The connection is gone, with what was unanswered. */
     /* Nothing of it is under way or to be done. */
     bool (*finished)(const struct client *client);
+    /* What it does beside its connection, in each turn; when it wants the next one at the latest.
+     * NULL: nothing. */
+    int64_t (*beside)(struct client *client);
+    void (*ended)(struct client *client); /* Free what is behind `struct client`. NULL: nothing. */
 };
 
 struct client {
@@ -32,9 +36,10 @@ struct client {
     struct history *history;
     struct chance chance;
     struct wire_link link;
-    int64_t next_ms; /* Before this it sends nothing. */
-    bool storm;      /* New work is wanted. */
-    uint64_t errors; /* Replies that asked to try again. */
+    int64_t next_ms;   /* Before this it sends nothing. */
+    int64_t beside_ms; /* When `beside` wants its turn. */
+    bool storm;        /* New work is wanted. */
+    uint64_t errors;   /* Replies that asked to try again. */
 };
 
 /* Where a client lives. */
@@ -44,6 +49,7 @@ struct client_seat {
     uint64_t seed;
     uint32_t index;   /* Of the client: its name, and its stream of random numbers. */
     const char *host; /* The server's. */
+    uint16_t port;    /* 0: 9092. */
 };
 
 /* A client of this kind: the struct that embeds it, zeroed behind `struct client`. */

@@ -62,6 +62,18 @@ void cluster_init(struct cluster *cluster, struct sim_world *world, struct histo
                                 .context = cluster};
 }
 
+static void cluster_listener(const struct cluster *cluster,
+                             struct node_options *options,
+                             bool controller)
+{
+    struct node_listener *listener = &options->listeners[options->listener_count++];
+    (void)snprintf(listener->name, sizeof(listener->name), controller ? "CONTROLLER" : "PLAINTEXT");
+    (void)snprintf(listener->host, sizeof(listener->host), "%s", sim_node_host(cluster->machine));
+    listener->port = controller ? CLUSTER_CONTROLLER_PORT : PORT;
+    listener->controller = controller;
+    listener->inter_broker = !controller;
+}
+
 static int cluster_open(struct cluster *cluster)
 {
     static const char *const dirs[] = {"/data"};
@@ -73,7 +85,9 @@ static int cluster_open(struct cluster *cluster)
         .node_id = 1,
         .log_dirs = dirs,
         .log_dir_count = 1,
-        .listener_count = 1,
+        .cluster_id = cluster->shape.controller ? CLUSTER_ID : NULL,
+        .metadata_version = cluster->shape.metadata_version,
+        .controller_only = cluster->shape.alone,
         .num_partitions = 1,
         .default_replication = 1,
         .ack_replicated = cluster->shape.page_cache,
@@ -81,37 +95,9 @@ static int cluster_open(struct cluster *cluster)
         .setting = cluster_setting,
         .setting_context = cluster,
     };
-    struct node_listener *listener = &options.listeners[0];
-    (void)snprintf(listener->name, sizeof(listener->name), "PLAINTEXT");
-    (void)snprintf(listener->host, sizeof(listener->host), "%s", sim_node_host(cluster->machine));
-    listener->port = PORT;
-    listener->inter_broker = true;
+    if (!cluster->shape.alone) cluster_listener(cluster, &options, false);
+    if (cluster->shape.controller) cluster_listener(cluster, &options, true);
     return node_open(&options, &cluster->node);
-}
-
-/* Crashed on the way, or there was no end of it. */
-static bool cluster_ended(const struct cluster *cluster)
-{
-    return sim_node_crashed(cluster->machine) || history_violated(cluster->history);
-}
-
-static void cluster_wait(struct cluster *cluster, bool waits)
-{
-    sim_waits(cluster->world, waits);
-    cluster->waiting = waits;
-    cluster->waits_us = sim_now_us(cluster->world);
-    cluster->waits_turns = 0;
-}
-
-void cluster_waits(struct cluster *cluster)
-{
-    if (!cluster->waiting) return;
-    int64_t took_ms = (sim_now_us(cluster->world) - cluster->waits_us) / 1000;
-    if (++cluster->waits_turns < CLUSTER_WAITS_TURNS && took_ms < CLUSTER_WAITS_MS) return;
-    history_violation(cluster->history, "I23: the node %s for %lld ms and %u turns; %s",
-                      cluster->node == NULL ? "opens" : "closes", (long long)took_ms,
-                      cluster->waits_turns, cluster_last_words(cluster));
-    longjmp(cluster->dead, 1);
 }
 
 bool cluster_start(struct cluster *cluster)
@@ -126,10 +112,10 @@ bool cluster_start(struct cluster *cluster)
     }
     cluster->io = cluster->ios[0];
     cluster->refused = false;
-    cluster_wait(cluster, true);
+    sim_waits(cluster->world, true);
     int result = setjmp(cluster->dead) == 0 ? cluster_open(cluster) : -1;
-    cluster_wait(cluster, false);
-    if (cluster_ended(cluster)) return false;
+    sim_waits(cluster->world, false);
+    if (sim_node_crashed(cluster->machine)) return false;
     cluster->refused = result != 0;
     if (cluster->refused) cluster->node = NULL;
     return !cluster->refused;
@@ -137,7 +123,6 @@ bool cluster_start(struct cluster *cluster)
 
 const char *cluster_last_words(const struct cluster *cluster)
 {
-    if (cluster->said_count == 0) return "it said nothing";
     return cluster->said[(cluster->said_count - 1) % CLUSTER_SAID_MAX];
 }
 
@@ -159,10 +144,10 @@ void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice
 
 bool cluster_stop(struct cluster *cluster)
 {
-    cluster_wait(cluster, true);
+    sim_waits(cluster->world, true);
     if (setjmp(cluster->dead) == 0) cluster->node = node_close(cluster->node);
-    cluster_wait(cluster, false);
-    if (cluster_ended(cluster)) return false;
+    sim_waits(cluster->world, false);
+    if (sim_node_crashed(cluster->machine)) return false;
     if (io_mem(cluster->io)->used_bytes != 0)
         history_violation(cluster->history, "I21: %llu bytes are left after a clean stop",
                           (unsigned long long)io_mem(cluster->io)->used_bytes);

@@ -59,6 +59,7 @@ struct history {
     uint32_t power_cuts, restarts;
     int64_t restart_us;    /* When the node was started last. */
     int64_t trouble_us;    /* Until when its disk or its memory was in trouble; INT64_MAX: it is. */
+    uint32_t troubles;     /* How often such trouble began or ended. */
     uint32_t windows_lost; /* See client_producer.c. */
     uint64_t acknowledged, read; /* Records. */
     uint64_t deletes;            /* Acknowledged. */

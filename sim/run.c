@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "broker/controller.h"
 #include "sim/client_admin.h"
 #include "sim/client_deleter.h"
 #include "sim/client_member.h"
@@ -31,6 +32,8 @@ struct run {
     struct membership groups[HISTORY_GROUPS_MAX];
     struct commits commits[HISTORY_GROUPS_MAX];
     uint32_t group_count;
+    enum run_world kind;
+    struct population population; /* Of RUN_CONTROLLER, all above of RUN_CLIENTS. */
     struct chance faults;
     bool wants[RUN_FAULTS];
     int64_t next_fault_us;
@@ -57,7 +60,6 @@ static void run_trace(void *context, const struct sim_trace *trace)
 {
     struct run *run = context;
     run->result->events++;
-    if (trace->kind[0] == 't' && strcmp(trace->kind, "turn") == 0) cluster_waits(&run->cluster);
     if (!run->trace) return;
     printf("%10lld us %-8s %-9s %-10s %8llu %6llu -> %lld\n", (long long)trace->at_us, trace->node,
            trace->kind, trace->name, (unsigned long long)trace->offset,
@@ -77,8 +79,9 @@ static struct client_seat run_seat(struct run *run)
                                 .host = sim_node_host(run->cluster.machine)};
 }
 
-static void run_add(struct run *run, struct client *client)
+static void run_add(void *context, struct client *client)
 {
+    struct run *run = context;
     assert(run->client_count < RUN_CLIENTS_MAX);
     run->clients[run->client_count++] = client;
 }
@@ -155,6 +158,20 @@ static void run_settings(struct run *run, struct chance *shape)
     cluster_set(cluster, "group.consumer.regex.refresh.interval.ms", 10000);
 }
 
+/* The world of clients: topics, and who uses them. */
+static void run_shape_clients(struct run *run, struct chance *shape)
+{
+    run->history.topic_count = 1 + chance_below(shape, HISTORY_TOPICS_MAX - 1);
+    for (uint32_t i = 0; i < run->history.topic_count; i++) {
+        struct history_topic *topic = &run->history.topics[i];
+        (void)snprintf(topic->name, sizeof(topic->name), "topic%u", i);
+        topic->partitions = 1 + (int32_t)chance_below(shape, HISTORY_PARTITIONS_MAX);
+    }
+    run_clients(run, shape);
+    run_groups(run, shape);
+    run_deleter(run, shape);
+}
+
 static void run_shape(struct run *run)
 {
     struct chance shape = chance_of(run->seed, 1);
@@ -167,17 +184,15 @@ static void run_shape(struct run *run)
     if (chance_percent(&shape, 50)) options.net_stall_per_million = 3000;
     if (run->wants[RUN_RESET]) options.net_reset_per_million = 1000;
     run->world = sim_world_new(run->seed, &options);
-    run_settings(run, &shape);
+    if (run->kind == RUN_CONTROLLER)
+        population_shape(&run->population, &run->cluster, &run->history, &shape);
+    else
+        run_settings(run, &shape);
     cluster_init(&run->cluster, run->world, &run->history);
-    run->history.topic_count = 1 + chance_below(&shape, HISTORY_TOPICS_MAX - 1);
-    for (uint32_t i = 0; i < run->history.topic_count; i++) {
-        struct history_topic *topic = &run->history.topics[i];
-        (void)snprintf(topic->name, sizeof(topic->name), "topic%u", i);
-        topic->partitions = 1 + (int32_t)chance_below(&shape, HISTORY_PARTITIONS_MAX);
-    }
-    run_clients(run, &shape);
-    run_groups(run, &shape);
-    run_deleter(run, &shape);
+    if (run->kind == RUN_CONTROLLER)
+        population_fill(&run->population, run_seat(run), run_add, run);
+    else
+        run_shape_clients(run, &shape);
     run->faults = chance_of(run->seed, 2);
 }
 
@@ -232,6 +247,7 @@ static void run_heal(struct run *run)
     sim_node_heal(run->cluster.machine);
     sim_node_space(run->cluster.machine, RUN_DISK_BYTES);
     if (run->mend_us != 0) run->history.trouble_us = sim_now_us(run->world);
+    run->history.troubles++;
     run->mend_us = 0;
 }
 
@@ -296,6 +312,7 @@ static void run_disk_error(struct run *run, enum run_fault fault)
     how.for_good = chance_percent(&run->faults, 50);
     sim_node_fault(run->cluster.machine, &how);
     run->history.trouble_us = INT64_MAX;
+    run->history.troubles++;
     run->mend_us = sim_now_us(run->world) + 100000 + chance_below(&run->faults, 3000000);
     run->replaced = true;
 }
@@ -306,6 +323,7 @@ static void run_trouble(struct run *run, enum run_fault fault)
     struct chance *faults = &run->faults;
     run->mend_us = sim_now_us(run->world) + chance_below(faults, 2000000);
     run->history.trouble_us = INT64_MAX;
+    run->history.troubles++;
     run->replaced = fault == RUN_NO_MEMORY; /* Some parts stop for good without it, and say so. */
     if (fault == RUN_DISK_FULL) {
         sim_node_space(machine, chance_below(faults, 3) * 65536);
@@ -323,9 +341,15 @@ static void run_trouble(struct run *run, enum run_fault fault)
     }
 }
 
-/* Somebody sees to a machine in trouble. */
+/* Somebody sees to a machine in trouble, or to a node that has said that it must be started anew.
+ */
 static void run_maybe_mend(struct run *run)
 {
+    if (run->mend_us == 0 && run->cluster.node != NULL &&
+        controller_failure(run->cluster.node) != NULL && run->history.troubles > 0) {
+        run->mend_us = 1;
+        run->replaced = true;
+    }
     if (run->mend_us == 0 || sim_now_us(run->world) < run->mend_us) return;
     run_heal(run);
     if (!run->replaced || run->cluster.node == NULL) return;
@@ -411,6 +435,7 @@ static void run_step(struct run *run, int64_t until_us)
             cluster_turn(&run->cluster, who);
         else
             client_turn(sim_tag_of(who));
+        if (run->kind == RUN_CONTROLLER) population_compare(&run->population);
         break;
     case SIM_CRASHED: run_crashed(run); break;
     case SIM_NOTHING: sim_pass(run->world, until_us); break;
@@ -448,8 +473,10 @@ static void run_storm(struct run *run)
 static void run_settle(struct run *run, const char *phase)
 {
     int64_t end_us = sim_now_us(run->world) + RUN_DRAIN_MS * 1000ll;
-    while (run_goes_on(run, end_us))
+    while (run_goes_on(run, end_us)) {
+        run_maybe_mend(run);
         run_step(run, end_us);
+    }
     for (uint32_t i = 0; i < run->client_count; i++)
         if (!client_finished(run->clients[i]))
             history_violation(&run->history, "I23: the %s has not ended after %d s: %s %s", phase,
@@ -473,6 +500,12 @@ static void run_audit(struct run *run, const char *phase)
 {
     run_rest(run);
     if (history_violated(&run->history)) return;
+    if (run->kind == RUN_CONTROLLER) {
+        population_audits(&run->population);
+        run_settle(run, phase);
+        if (!history_violated(&run->history)) population_audited(&run->population);
+        return;
+    }
     client_reader_audits(run->auditor);
     client_watcher_audits(run->watcher);
     history_audit_begin(&run->history);
@@ -502,6 +535,7 @@ void run_seed(const struct run_options *options, struct run_result *result)
     if (run == NULL) abort();
     memset(result, 0, sizeof(*result));
     run->seed = options->seed;
+    run->kind = options->world;
     run->trace = run->cluster.print = run->history.print = options->trace;
     run->cluster.shape.page_cache = options->page_cache;
     run->cluster.shape.shards = options->shards != 0     ? options->shards
@@ -520,11 +554,16 @@ void run_seed(const struct run_options *options, struct run_result *result)
         result->removals += run->groups[i].removals;
     }
     result->deletes = run->history.deletes;
-    result->tales = run->watcher->matched;
-    result->tales_compared = run->watcher->compared;
+    if (run->kind == RUN_CONTROLLER) {
+        population_tell(&run->population, &result->population);
+    } else {
+        result->tales = run->watcher->matched;
+        result->tales_compared = run->watcher->compared;
+    }
     (void)snprintf(result->violation, sizeof(result->violation), "%s", run->history.violation);
     for (uint32_t i = 0; i < run->client_count; i++)
         client_free(run->clients[i]);
+    population_free(&run->population);
     sim_world_free(run->world);
     history_free(&run->history);
     free(run);

@@ -1,5 +1,7 @@
 /* run.h - one seed: the shape of a cluster, its clients, a storm of faults, healing, audits.
  *
+ * There are two worlds: a broker and its clients, and a controller and a population of brokers.
+ *
  *   storm      clients work; kills, power cuts, crash points, stops, pauses (of the machine or of
  *              one shard), broken streams, clock jumps, failing and full and slow disks, no memory
  *   drain      no new faults; all that was begun is acknowledged within RUN_DRAIN_MS (I23)
@@ -12,7 +14,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "sim/population.h"
 
 enum run_fault {
     RUN_KILL,
@@ -34,6 +36,8 @@ enum run_fault {
     RUN_FAULTS
 };
 
+enum run_world { RUN_CLIENTS, RUN_CONTROLLER };
+
 struct run_result {
     uint64_t trace_hash;
     uint64_t events; /* As told to the trace. */
@@ -43,6 +47,7 @@ struct run_result {
     uint64_t deletes;            /* DeleteRecords, acknowledged. */
     uint64_t tales;              /* Groups that were described as their members see them, */
     uint64_t tales_compared;     /* and those that were held against the tale before a crash. */
+    struct population_told population;
     uint32_t faults[RUN_FAULTS]; /* That struck. */
     char violation[256];         /* Empty: none. */
 };
@@ -51,6 +56,7 @@ const char *run_fault_name(enum run_fault fault);
 
 struct run_options {
     uint64_t seed;
+    enum run_world world;
     bool trace;      /* Print what happens, line by line. */
     uint32_t shards; /* Of the node; 0: one for odd seeds, three for even ones. */
     bool page_cache; /* The node acknowledges before it syncs, so that violations must be found. */

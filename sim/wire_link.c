@@ -78,7 +78,7 @@ void wire_link_send(struct wire_link *link, int16_t api_key, int16_t version, co
     assert(used == size);
     link->out_size += 4 + (uint32_t)size;
     link->waits[link->wait_count++] =
-        (struct wire_link_wait){header.correlation_id, api_key, version};
+        (struct wire_link_wait){header.correlation_id, api_key, version, link->history->troubles};
     if (link->wait_count == 1) link->silent_ms = io_now_ms(link->io) + WIRE_LINK_SILENCE_MS;
     io_stream_want(link->io, link->stream, IO_READABLE | IO_WRITABLE);
 }
@@ -108,6 +108,8 @@ static void link_reply(struct wire_link *link, struct view frame)
     link->wait_count--;
     memmove(link->waits, link->waits + 1, link->wait_count * sizeof(link->waits[0]));
     link->silent_ms = io_now_ms(link->io) + WIRE_LINK_SILENCE_MS;
+    link->troubled =
+        link->history->trouble_us == INT64_MAX || wait.troubles != link->history->troubles;
     link->answered(link, &wait, response);
 }
 

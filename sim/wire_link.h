@@ -16,6 +16,7 @@
 struct wire_link_wait {
     int32_t correlation;
     int16_t api, version;
+    uint32_t troubles; /* Of the history, when it was sent. */
 };
 
 struct wire_link {
@@ -32,6 +33,8 @@ struct wire_link {
     struct arena reply; /* What a reply holds, until the next one. */
     uint8_t *in, *out;  /* WIRE_LINK_BYTES_MAX each. */
     uint32_t in_size, out_size;
+    bool troubled; /* The server's machine was in trouble between the last reply's request and now.
+                    */
     /* A reply: the decoded response struct. */
     void (*answered)(struct wire_link *link, const struct wire_link_wait *wait, void *response);
     void (*lost)(struct wire_link *link);

@@ -1,0 +1,97 @@
+/* quorum_check.h - what a metadata log may tell its followers, and the checkers over it.
+ *
+ * All followers of one controller report what they have read below the high watermark; one of them
+ * reports its image after every batch. Times are the world's. Checked:
+ *
+ *   Q1  what was committed is so for ever: an offset has one record and one epoch for everybody,
+ *       across power cuts, and a high watermark never comes to lie below it
+ *   Q2  a partition has one leader in a leader epoch and one state in a partition epoch, and
+ *       neither goes back
+ *   Q3  no leader is fenced, in controlled shutdown, outside its ISR
+ *   Q4  no fenced broker is in an ISR, but the last one where there are no eligible replicas kept;
+ *       where there is no leader, nobody in the ISR could lead (who could by a directory that was
+ *       assigned meanwhile waits for the next election, as under Kafka)
+ *   Q5  a broker's epochs only grow, and a new incarnation has a new one
+ *   Q6  images that have read equally far are equal, whether from a log, from a snapshot or in the
+ *       controller itself
+ *   Q7  who spoke is not fenced for silence: a heartbeat that had arrived within the session before
+ *       that was decided, and was answered, speaks against it, however long the controller stood
+ *       still meanwhile */
+#pragma once
+
+#include "core/image.h"
+#include "sim/history.h"
+
+#define QUORUM_CHECK_BROKERS_MAX 8u
+#define QUORUM_CHECK_TOPICS_MAX  256u
+#define QUORUM_CHECK_PARTS_MAX   16u /* Of one topic. */
+#define QUORUM_CHECK_BEATS_MAX   8u
+#define QUORUM_CHECK_SLACK_US                                                                      \
+    2200000 /* Until what was sent has arrived, or its stream is broken. */
+
+struct quorum_check_partition {
+    int32_t partition_epoch, leader_epoch, leader;
+    uint64_t state; /* A hash of all that a partition epoch stands for. */
+    bool seen;
+    bool moved; /* It has changed since it lost its leader: its replicas have another directory. */
+};
+
+struct quorum_check_topic {
+    struct uuid id;
+    struct quorum_check_partition partitions[QUORUM_CHECK_PARTS_MAX];
+};
+
+struct quorum_check_broker {
+    struct uuid incarnation;
+    int64_t epoch; /* The highest one seen; 0: none. */
+    bool unfenced; /* In the newest image. */
+    struct {
+        int64_t epoch, sent_us;
+    } beats[QUORUM_CHECK_BEATS_MAX]; /* The last ones with an answer, a ring. */
+    uint32_t beat_count;
+    int64_t fenced_epoch, fenced_us; /* When it was fenced last for silence. */
+    uint32_t unregistered;           /* How often somebody asked for that, */
+    uint32_t unregistered_told;      /* and was answered. */
+};
+
+struct quorum_check {
+    struct history *history;
+    int64_t session_us;
+    struct {
+        uint64_t hash;
+        int32_t epoch; /* 0: not seen. */
+    } * records;       /* By offset. */
+    int64_t capacity, end;
+    struct quorum_check_topic topics[QUORUM_CHECK_TOPICS_MAX];
+    uint32_t topic_count;
+    struct quorum_check_broker brokers[QUORUM_CHECK_BROKERS_MAX]; /* By id. */
+    /* When did the controller decide that this broker was silent too long? -1: it did not, or is
+     * not there to be asked. NULL: nobody knows. */
+    int64_t (*silent_us)(void *context, int32_t broker);
+    void *context;
+    uint64_t batches, elections, fencings, silences; /* Seen. */
+};
+
+void quorum_check_init(struct quorum_check *check, struct history *history, int64_t session_us);
+void quorum_check_free(struct quorum_check *check);
+
+/* A follower knows this record to be committed (Q1). */
+void quorum_check_record(struct quorum_check *check,
+                         int64_t offset,
+                         int32_t epoch,
+                         struct view record);
+
+/* A follower was told that so much is committed (Q1), of a log that ends there or behind. */
+void quorum_check_high_watermark(struct quorum_check *check, int64_t offset);
+
+/* An image after a whole batch; always of the same follower (Q2 to Q5, Q7). */
+void quorum_check_image(struct quorum_check *check, const struct image *image);
+
+/* Two that have read equally far (Q6). */
+void quorum_check_equal(struct quorum_check *check,
+                        const struct image *a,
+                        const struct image *b,
+                        const char *what);
+
+/* A heartbeat of that epoch was answered; it was sent then (Q7). */
+void quorum_check_spoke(struct quorum_check *check, int32_t broker, int64_t epoch, int64_t sent_us);
