@@ -403,7 +403,9 @@ void emit_errors(const char *schema_dir, const char *dir)
         "};\n\nstruct kafka_error_row {\n    const char *name;\n    const char *message;\n    int16_t code;\n"
         "    bool retriable;\n};\n\n"
         "/* In the order of their codes, from -1. */\n"
-        "extern const struct kafka_error_row kafka_errors[];\nextern const uint32_t kafka_error_count;\n");
+        "extern const struct kafka_error_row kafka_errors[];\nextern const uint32_t kafka_error_count;\n\n"
+        "/* \"NOT_CONTROLLER\"; \"an unknown error\" for a code that is not Kafka's. O(1). */\n"
+        "const char *kafka_error_name(int16_t code);\n");
     output_close(&output);
 
     output = output_open("%s/errors.c", dir);
@@ -420,5 +422,10 @@ void emit_errors(const char *schema_dir, const char *dir)
         fprintf(out, ", %s, %s},\n", need_text(row, "code"), need_text(row, "retriable"));
     }
     fprintf(out, "};\nconst uint32_t kafka_error_count = %d;\n", count);
+    fprintf(
+        out,
+        "\nconst char *kafka_error_name(int16_t code)\n{\n"
+        "    return code >= -1 && code < %d ? kafka_errors[code + 1].name : \"an unknown error\";\n}\n",
+        count - 1);
     output_close(&output);
 }

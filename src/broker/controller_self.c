@@ -66,7 +66,7 @@ static void self_done(struct controller_call *call, int16_t error)
     if (error == KAFKA_NONE) error = self->out.error_code;
     if (error != KAFKA_NONE && self->c->failed == NULL)
         say(self->c->node->say, SAY_WARN, "controller",
-            "the controller could not register itself: error %d", error);
+            "the controller could not register itself: %s", kafka_error_name(error));
 }
 
 static void self_listeners(struct controller_self *self)

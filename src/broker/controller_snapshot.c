@@ -156,7 +156,7 @@ static void snapshot_wrote(struct controller_snapshot *snapshot, int64_t result)
     struct controller *c = snapshot->c;
     if (result != 0) {
         say(c->node->say, SAY_WARN, "controller",
-            "a snapshot of the metadata could not be written: error %d", (int)-result);
+            "a snapshot of the metadata could not be written: %s", say_errno((int)result));
         snapshot_give_up(snapshot);
         return;
     }

@@ -310,8 +310,8 @@ static void creation_done(struct controller_call *call, int16_t error)
         char name[2 * TOPIC_NAME_MAX];
         if (code != KAFKA_NONE && code != KAFKA_TOPIC_ALREADY_EXISTS)
             say(node->say, SAY_WARN, "controller",
-                "topic %s could not be created on its first use: error %d",
-                say_bytes(creation->topic.name, name, sizeof(name)), code);
+                "topic %s could not be created on its first use: %s",
+                say_bytes(creation->topic.name, name, sizeof(name)), kafka_error_name(code));
     }
     list_remove(&creation->link);
     arena_free(&creation->arena);

@@ -72,7 +72,7 @@ static int explain(struct shard *shard, struct view rest, struct out *out, struc
     enum kafka_error error = coordinator_find(node, e->asked.group, &part);
     if (error != KAFKA_NONE) {
         out_format(out, "the group's partition is not served here: %s\n",
-                   kafka_errors[error + 1].name);
+                   kafka_error_name((int16_t)error));
         return error == KAFKA_NOT_COORDINATOR ? EXPLAIN_ELSEWHERE : 503;
     }
     e->groups = coordinator_groups(part);

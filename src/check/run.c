@@ -40,12 +40,6 @@
 /* ---- expectations -----------------------------------------------------------------------------
  */
 
-const char *run_error_name(int16_t code)
-{
-    int32_t at = code + 1; /* The table begins with -1. */
-    return at >= 0 && at < (int32_t)kafka_error_count ? kafka_errors[at].name : "an unknown error";
-}
-
 /* Add to a list of texts parted by commas; what does not fit is left out. */
 static void append(char *list, const char *text)
 {
@@ -68,7 +62,7 @@ static void compare(struct check_run *run, const char *what, const char *expecte
 
 void run_expect(struct check_run *run, const char *what, enum kafka_error expected, int16_t got)
 {
-    if (!run->over) compare(run, what, run_error_name((int16_t)expected), run_error_name(got));
+    if (!run->over) compare(run, what, kafka_error_name((int16_t)expected), kafka_error_name(got));
 }
 
 void run_expect_number(struct check_run *run, const char *what, int64_t expected, int64_t got)

@@ -60,8 +60,6 @@ void run_need_true(struct check_run *run, const char *what, bool condition);
 void run_fail(struct check_run *run, const char *format, ...) PRINTF(2, 3);
 void run_skip(struct check_run *run, const char *format, ...) PRINTF(2, 3);
 
-const char *run_error_name(int16_t code);
-
 /* ---- time -------------------------------------------------------------------------------------
  */
 

@@ -53,10 +53,8 @@ static bool lost(struct writing *w,
 
 static bool refused(struct writing *w, const char *hop, int16_t code, struct view message)
 {
-    bool known = code >= -1 && (uint32_t)(code + 1) < kafka_error_count;
     doctor_found(w->doctor, DOCTOR_FAIL, hop,
-                 doctor_text(w->doctor, "error %d, %s", code,
-                             known ? kafka_errors[code + 1].name : "not known here"));
+                 doctor_text(w->doctor, "error %d, %s", code, kafka_error_name(code)));
     doctor_why_error(w->doctor, hop, code, message);
     return false;
 }
@@ -110,9 +108,9 @@ static void delete_topic(struct writing *w)
         doctor_found(w->doctor, DOCTOR_OK, "delete",
                      doctor_text(w->doctor, "topic %s is gone", w->topic_text));
     } else {
-        doctor_found(
-            w->doctor, DOCTOR_WARN, "delete",
-            doctor_text(w->doctor, "topic %s is left over (error %d)", w->topic_text, code));
+        doctor_found(w->doctor, DOCTOR_WARN, "delete",
+                     doctor_text(w->doctor, "topic %s is left over (%s)", w->topic_text,
+                                 kafka_error_name(code)));
     }
 }
 

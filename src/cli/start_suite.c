@@ -19,6 +19,7 @@
 #include "cli/start.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
+#include "gen/errors.h"
 #include "gen/request_header.h"
 #include "sys/memory.h"
 
@@ -202,8 +203,8 @@ static bool check_reply(struct view frame, struct mem *mem, const struct say *sa
         if (topic->error_code == 0) continue;
         char name[256], message[256];
         fine = false;
-        say(say_to, SAY_ERROR, "start", "topic %s was not created: error %d, %s",
-            say_bytes(topic->name, name, sizeof(name)), topic->error_code,
+        say(say_to, SAY_ERROR, "start", "topic %s was not created: %s, %s",
+            say_bytes(topic->name, name, sizeof(name)), kafka_error_name(topic->error_code),
             say_bytes(topic->error_message, message, sizeof(message)));
     }
     arena_free(&arena);

@@ -9,6 +9,7 @@
 #include "log/log_mark.h"
 #include "log/state.h"
 #include "record/sink.h"
+#include "sys/say.h"
 
 static int close_segment(struct log *log, struct segment *segment)
 {
@@ -121,7 +122,7 @@ static void close_directory(struct log_directory *directory, int64_t broker_epoc
         error = log_mark_write(logs->io, directory->path, broker_epoch);
     if (error < 0)
         logs_say(logs, "log directory \"%s\" is not marked clean: %s", directory->path,
-                 log_errno_text(error));
+                 say_errno(error));
 }
 
 void logs_stop(struct logs *logs)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "log/state.h"
+#include "sys/say.h"
 
 /* With acks that rest on the written end, commits come this often at the latest. */
 #define COMMIT_LAZY_MS 1000
@@ -50,7 +51,7 @@ void log_directory_fail(struct log_directory *directory, int64_t error)
     if (directory->error != 0) return;
     directory->error = (int)error;
     logs_say(directory->logs, "log directory \"%s\" is offline: %s", directory->path,
-             log_errno_text((int)error));
+             say_errno((int)error));
     logs_each(directory->logs, fail_log, directory);
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "log/checkpoint.h"
+#include "sys/say.h"
 
 /* ---- in the job ------------------------------------------------------------------------------ */
 
@@ -335,7 +336,7 @@ static void load_finish(struct log_work *work, int64_t result)
             logs_say(logs, "partition %.*s-%d cannot be served: %s", (int)log->topic.size,
                      (const char *)log->topic.data, log->partition,
                      load->damaged ? "bytes that were durable do not hold"
-                                   : log_errno_text((int)result));
+                                   : say_errno((int)result));
     }
     mem_put(logs->mem, load, sizeof(*load));
     log_tell(log, LOG_EVENT_READY);

@@ -12,12 +12,6 @@
 
 #include "log/state.h"
 
-const char *log_errno_text(int error)
-{
-    const char *text = strerrordesc_np(-error);
-    return text == NULL ? "unknown error" : text;
-}
-
 struct disk_path log_folder(const struct log *log)
 {
     char name[TOPIC_NAME_MAX + 16];

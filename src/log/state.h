@@ -335,7 +335,6 @@ struct disk_path log_folder(const struct log *log);
 struct disk_path log_path(const struct log *log, const char *name);
 void log_raise_start(struct log *log, int64_t offset);
 void log_deliver(struct log *log);
-const char *log_errno_text(int error);
 
 /* segment.c */
 struct segment_name {

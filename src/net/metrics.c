@@ -90,9 +90,5 @@ const char *metrics_api_name(const struct metrics_request *entry)
 
 const char *metrics_error_name(const struct metrics_request *entry)
 {
-    uint32_t row = (uint32_t)(entry->key[2] + 1);
-    if (entry->key[2] == METRICS_OTHER) return "other";
-    return row < kafka_error_count && kafka_errors[row].code == entry->key[2]
-               ? kafka_errors[row].name
-               : "unknown";
+    return entry->key[2] == METRICS_OTHER ? "other" : kafka_error_name(entry->key[2]);
 }

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -144,6 +145,12 @@ void say(const struct say *say, enum say_level level, const char *part, const ch
     }
     ssize_t written = write(say->fd, line, line_size);
     (void)written; /* Nobody could be told. */
+}
+
+const char *say_errno(int error)
+{
+    const char *text = strerrordesc_np(-error);
+    return text == NULL ? "unknown error" : text;
 }
 
 bool say_allowed(struct say_limit *limit, int64_t now_ms, uint32_t *dropped)

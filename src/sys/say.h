@@ -33,6 +33,9 @@ struct say {
 void say(const struct say *say, enum say_level level, const char *part, const char *format, ...)
     PRINTF(4, 5);
 
+/* What a negative errno means: "No space left on device". Static text. */
+const char *say_errno(int error);
+
 /* One kind of line that clients can cause. Zero is its start. */
 struct say_limit {
     int64_t window_start_ms;

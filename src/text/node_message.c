@@ -94,11 +94,8 @@ static void put_bytes(struct builder *b, const struct wire_event *event)
 static void put_meaning(struct builder *b, const struct wire_event *event)
 {
     if (event->field == NULL || event->type != WIRE_INT16) return;
-    if (strcmp(event->field->name, "ErrorCode") == 0 && event->integer != 0) {
-        for (uint32_t i = 0; i < kafka_error_count; i++)
-            if (kafka_errors[i].code == event->integer)
-                out_format(&b->text, " (%s)", kafka_errors[i].name);
-    }
+    if (strcmp(event->field->name, "ErrorCode") == 0 && event->integer != 0)
+        out_format(&b->text, " (%s)", kafka_error_name((int16_t)event->integer));
     bool key = strcmp(event->field->name, "RequestApiKey") == 0 ||
                (strcmp(event->field->name, "ApiKey") == 0 && b->in->message->api_key == 18);
     const struct wire_api *api = key ? wire_api((int16_t)event->integer) : NULL;
