@@ -674,9 +674,12 @@ int controller_open(struct node *node)
     }
     arena_free(&arena);
     if (result != 0) {
+        const char *reason = c->failed != NULL ? "the lines above say why"
+                             : result < 0      ? say_errno(result)
+                                               : "it is damaged";
         c->failed = "the metadata log could not be opened";
-        say(node->say, SAY_ERROR, "controller", "could not open the metadata log in \"%s\" (%d)",
-            c->dir, result);
+        say(node->say, SAY_ERROR, "controller", "could not open the metadata log in \"%s\": %s",
+            c->dir, reason);
     }
     return result == 0 ? 0 : result < 0 ? result : -EIO;
 }

@@ -105,7 +105,7 @@ static void registered(struct controller_call *call, int16_t error)
     if (error == KAFKA_NONE) error = life->registered.error_code;
     if (error != KAFKA_NONE) {
         life->failed = "the control part refused the registration of the broker part";
-        say(life->node->say, SAY_ERROR, "broker", "%s: error %d", life->failed, error);
+        say(life->node->say, SAY_ERROR, "broker", "%s: %s", life->failed, kafka_error_name(error));
         return;
     }
     life->node->broker_epoch = life->registered.broker_epoch;
@@ -120,8 +120,8 @@ static void beaten(struct controller_call *call, int16_t error)
     if (error == KAFKA_NONE) error = life->beaten.error_code;
     if (error == KAFKA_NONE) life->unfenced = !life->beaten.is_fenced;
     if (error != KAFKA_NONE)
-        say(life->node->say, SAY_WARN, "broker", "a heartbeat to the control part failed: error %d",
-            error);
+        say(life->node->say, SAY_WARN, "broker", "a heartbeat to the control part failed: %s",
+            kafka_error_name(error));
     if (error == KAFKA_NONE) lifecycle_image_moved(life->node);
 }
 
@@ -218,6 +218,11 @@ void lifecycle_follow(struct node *node, const struct image_change *change)
     if (before && !life->beside_others)
         say(node->say, SAY_INFO, "broker",
             "no other broker is registered any more: this one takes new replicas again");
+}
+
+const char *lifecycle_failure(const struct node *node)
+{
+    return node->lifecycle == NULL ? NULL : node->lifecycle->failed;
 }
 
 const char *lifecycle_not_ready(const struct node *node)

@@ -26,3 +26,6 @@ void lifecycle_follow(struct node *node, const struct image_change *change);
 
 /* What is missing to serve, in words; NULL: registered and unfenced. */
 const char *lifecycle_not_ready(const struct node *node);
+
+/* Why the broker part will never serve, or NULL. */
+const char *lifecycle_failure(const struct node *node);

@@ -12,6 +12,7 @@
 #include "broker/client_metrics.h"
 #include "broker/controller.h"
 #include "broker/coordinator.h"
+#include "broker/directories.h"
 #include "broker/dynamic.h"
 #include "broker/lifecycle.h"
 #include "broker/quotas.h"
@@ -22,89 +23,6 @@
 
 #define NODE_READY_MS 30000 /* To register and unfence. */
 #define NODE_DRAIN_MS 5000  /* For requests in process at a stop. */
-
-/* ---- formatting ------------------------------------------------------------------------------ */
-
-struct node_path {
-    char text[4096];
-};
-
-/* Where the name of this directory lies. */
-static struct node_path node_parent(const char *path)
-{
-    struct node_path parent;
-    const char *slash = strrchr(path, '/');
-    if (slash == NULL)
-        (void)snprintf(parent.text, sizeof(parent.text), ".");
-    else
-        (void)snprintf(parent.text, sizeof(parent.text), "%.*s", (int)MAX(slash - path, 1), path);
-    return parent;
-}
-
-/* The control part's first directory also gets the bootstrap checkpoint; meta.properties comes
- * last: it is what makes the directory a formatted one. All that it promises is synced with its
- * bytes: a format is two waits for the disk. */
-static int node_format(struct node *node, uint32_t index)
-{
-    const char *path = node->options.log_dirs[index];
-    struct log_meta meta = {
-        .node_id = node->options.node_id, .version = 1, .directory_id = io_random_uuid(node->io)};
-    (void)snprintf(meta.cluster_id, sizeof(meta.cluster_id), "%s", node->cluster_id);
-    int result = io_disk_mkdir(node->io, path);
-    if (result == -EEXIST) result = 0;
-    if (result != 0) return result;
-
-    struct node_path parent = node_parent(path), dir;
-    struct io_file *checkpoint = NULL;
-    struct io_sync parts[4] = {{.folder = parent.text}};
-    struct disk_needed needed = {.parts = parts, .count = 1};
-    if (index == 0) {
-        if (snprintf(dir.text, sizeof(dir.text), "%s/__cluster_metadata-0", path) >=
-            (int)sizeof(dir.text))
-            return -ENAMETOOLONG;
-        result = controller_format(node, dir.text, meta.directory_id, &checkpoint);
-        if (result != 0) return result;
-        parts[needed.count++] = (struct io_sync){.file = checkpoint};
-        parts[needed.count++] = (struct io_sync){.folder = dir.text};
-        parts[needed.count++] = (struct io_sync){.folder = path};
-    }
-    result = log_meta_write_after(node->io, path, &meta, needed);
-    io_disk_close(node->io, checkpoint);
-    return result;
-}
-
-static int node_directories(struct node *node)
-{
-    bool missing[LOG_DIRS_MAX] = {false};
-    for (uint32_t i = 0; i < node->options.log_dir_count; i++) {
-        struct log_meta meta;
-        int result = log_meta_read(node->io, node->options.log_dirs[i], &meta);
-        if (result < 0 && result != -ENOENT) {
-            say(node->say, SAY_ERROR, "node", "could not read \"%s/meta.properties\": error %d",
-                node->options.log_dirs[i], -result);
-            return result;
-        }
-        missing[i] = result == LOG_META_MISSING || result == -ENOENT;
-        if (result == LOG_META_OK)
-            memcpy(node->cluster_id, meta.cluster_id, sizeof(meta.cluster_id));
-    }
-    if (node->cluster_id[0] == '\0' && node->options.cluster_id != NULL)
-        (void)snprintf(node->cluster_id, sizeof(node->cluster_id), "%s", node->options.cluster_id);
-    if (node->cluster_id[0] == '\0') {
-        char text[23];
-        log_uuid_print(io_random_uuid(node->io), text);
-        memcpy(node->cluster_id, text, sizeof(text));
-    }
-    for (uint32_t i = 0; i < node->options.log_dir_count; i++) {
-        int result = missing[i] ? node_format(node, i) : 0;
-        if (result != 0) {
-            say(node->say, SAY_ERROR, "node", "could not format \"%s\": error %d",
-                node->options.log_dirs[i], -result);
-            return result;
-        }
-    }
-    return 0;
-}
 
 /* What a part that would take `usual` bytes in all gets of dohle.memory.max; 0: the usual. */
 static uint32_t node_memory_share(const struct node *node, uint32_t usual)
@@ -125,11 +43,11 @@ static int node_logs(struct node *node)
 {
     shards_logs_part(node, &node->logs_part);
     static const char *const reasons[] = {
-        [LOGS_E_LOCKED] = "another process holds a data directory",
-        [LOGS_E_FORMAT] = "no data directory is formatted",
-        [LOGS_E_META] = "a meta.properties is not valid or belongs to another node",
-        [LOGS_E_NAMES] = "a folder is no partition's, or a partition is in two directories",
-        [LOGS_E_DIRECTORIES] = "no data directory is usable",
+        [LOGS_E_LOCKED] = "another process serves from one; stop it, or name another: --data DIR",
+        [LOGS_E_FORMAT] = "none is formatted",
+        [LOGS_E_META] = "a meta.properties is not valid or not this node's",
+        [LOGS_E_NAMES] = "a folder is no partition's, or a partition is in two of them",
+        [LOGS_E_DIRECTORIES] = "none is usable; the lines above say why",
         [LOGS_E_MEMORY] = "no memory",
     };
     struct logs_options options = {
@@ -157,7 +75,7 @@ static int node_logs(struct node *node)
         return 0;
     }
     const char *reason =
-        result > 0 && result < (int)ARRAY_SIZE(reasons) ? reasons[result] : "a system call failed";
+        result > 0 && result < (int)ARRAY_SIZE(reasons) ? reasons[result] : say_errno(result);
     say(node->say, SAY_ERROR, "node", "could not open the data directories: %s", reason);
     return result < 0 ? result : -EINVAL;
 }
@@ -347,6 +265,23 @@ static int node_shard(struct node *node)
     return result;
 }
 
+static void node_listen_failed(const struct node *node,
+                               const struct node_listener *in,
+                               const char *host,
+                               int error)
+{
+    const char *hint = "";
+    if (error == -EADDRINUSE)
+        hint = "; stop the server that has the port, or set `listeners` to another (0: a free one)";
+    else if (error == -EADDRNOTAVAIL)
+        hint = "; no interface of this machine has that address, see `listeners`";
+    else if (error == -EACCES)
+        hint = "; a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)";
+    bool six = strchr(host, ':') != NULL;
+    say(node->say, SAY_ERROR, "node", "could not listen on %s%s%s:%u for %s: %s%s", six ? "[" : "",
+        host, six ? "]" : "", in->port, in->name, say_errno(error), hint);
+}
+
 static int node_listen_one(struct node *node, uint32_t i)
 {
     const struct node_listener *in = &node->options.listeners[i];
@@ -375,10 +310,7 @@ static int node_listen_one(struct node *node, uint32_t i)
         .address_count = count,
     };
     int result = shard_listen(node->shard, &options, &node->listeners[i]);
-    if (result != 0)
-        say(node->say, SAY_ERROR, "node",
-            "could not listen on %s:%u for %s: error %d; is another server there?",
-            addresses[0].host, in->port, in->name, -result);
+    if (result != 0) node_listen_failed(node, in, addresses[0].host, result);
     return result;
 }
 
@@ -407,8 +339,10 @@ static int node_become_ready(struct node *node)
     int64_t limit_ms = io_now_ms(node->io) + NODE_READY_MS;
     if (!node->options.controller_only && !lifecycle_start(node)) return -ENOMEM;
     while (node_not_ready(node) != NULL) {
-        if (controller_failure(node) != NULL) {
-            say(node->say, SAY_ERROR, "node", "could not start: %s", controller_failure(node));
+        const char *failure = controller_failure(node);
+        if (failure == NULL) failure = lifecycle_failure(node);
+        if (failure != NULL) {
+            say(node->say, SAY_ERROR, "node", "could not start: %s", failure);
             return -EIO;
         }
         if (io_now_ms(node->io) >= limit_ms) {
@@ -425,7 +359,7 @@ static int node_become_ready(struct node *node)
 
 static int node_open_parts(struct node *first)
 {
-    int result = node_directories(first);
+    int result = directories_open(first);
     for (uint32_t i = 0; result == 0 && i < first->count; i++) {
         struct node *node = first->peers[i];
         memcpy(node->cluster_id, first->cluster_id, sizeof(node->cluster_id));
@@ -520,9 +454,10 @@ int node_open(const struct node_options *options, struct node **out)
 {
     assert(options->shard_count <= 1 || options->ios != NULL);
     struct node *first = node_new(options, NULL, 0);
-    if (first == NULL) return -ENOMEM;
-    int result = node_new_all(options, first);
+    int result = first == NULL ? -ENOMEM : node_new_all(options, first);
     if (result == 0) result = node_open_parts(first);
+    if (result == -ENOMEM)
+        say(options->say, SAY_ERROR, "node", "not enough memory to start; see dohle.memory.max");
     if (result != 0) {
         node_close(first);
         return result;

@@ -53,6 +53,8 @@ enum cli_exit ask_where(struct cli *cli, struct ask_target *out)
     if (http == NULL && !target_socket(data != NULL ? data : ASK_DATA_DIR, out))
         return (enum cli_exit)cli_fail(cli, CLI_USAGE,
                                        "the path of the data directory is too long");
+    (void)snprintf(out->text, sizeof(out->text), "%s",
+                   http != NULL ? http : ((const struct sockaddr_un *)&out->address)->sun_path);
     return CLI_OK;
 }
 

@@ -9,6 +9,7 @@
 struct ask_target {
     struct sockaddr_storage address;
     socklen_t size;
+    char text[128]; /* To tell people. */
 };
 
 /* The options by which a command lets its user say where the node is. */

@@ -33,7 +33,8 @@ static int ask(struct cli *cli, const char *what, uint32_t words)
     }
     int status = ask_get(&target, path, &cli->out);
     if (status < 0) {
-        (void)cli_fail(cli, CLI_FAILED, "no node answers: %s", strerror(-status));
+        (void)cli_fail(cli, CLI_FAILED, "no node answers at %s: %s", target.text,
+                       strerror(-status));
         cli_hint(cli, "--data names the data directory of a node on this machine, --http its "
                       "dohle.http.listener");
         return CLI_FAILED;

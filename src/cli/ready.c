@@ -14,7 +14,9 @@ static bool try_once(struct cli *cli, const struct ask_target *target)
 {
     out_reset(&cli->out);
     int status = ask_get(target, "/readyz", &cli->out);
-    if (status < 0) out_format(&cli->out, "not ready: nobody answers: %s\n", strerror(-status));
+    if (status < 0)
+        out_format(&cli->out, "not ready: nobody answers at %s: %s\n", target->text,
+                   strerror(-status));
     return status == 200;
 }
 

@@ -139,6 +139,21 @@ static int32_t choose_node_id(const struct start *start)
     return 1;
 }
 
+/* --cluster-id, NULL without; `*fine` false: said what is wrong. It stands in meta.properties. */
+static const char *choose_cluster_id(const struct start *start, bool *fine)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    const char *id = cli_value(start->cli, "cluster-id");
+    size_t size = id == NULL ? 1 : strlen(id);
+    *fine = size > 0 && size < LOG_CLUSTER_ID_MAX && (id == NULL || strspn(id, letters) == size);
+    if (!*fine)
+        (void)cli_fail(start->cli, CLI_USAGE,
+                       "--cluster-id takes 1 to %u letters, digits, '_', '-' and '.', not \"%s\"",
+                       LOG_CLUSTER_ID_MAX - 1, id);
+    return id;
+}
+
 /* --release-version as a level, 0 without; -1: said what is wrong. */
 static int16_t choose_metadata_version(const struct start *start)
 {
@@ -156,6 +171,9 @@ static enum cli_exit open_node(struct start *start)
     struct settings *settings = &start->settings;
     int16_t metadata_version = choose_metadata_version(start);
     if (metadata_version < 0) return CLI_USAGE;
+    bool fine;
+    const char *cluster_id = choose_cluster_id(start, &fine);
+    if (!fine) return CLI_USAGE;
     struct node_options options = {
         .io = start->ios[0],
         .ios = start->ios,
@@ -164,7 +182,7 @@ static enum cli_exit open_node(struct start *start)
         .node_id = choose_node_id(start),
         .log_dirs = settings->log_dirs,
         .log_dir_count = settings->log_dir_count,
-        .cluster_id = cli_value(start->cli, "cluster-id"),
+        .cluster_id = cluster_id,
         .metadata_version = metadata_version,
         .listener_count = settings->listener_count,
         .controller_only = settings->controller_only,
@@ -179,11 +197,9 @@ static enum cli_exit open_node(struct start *start)
     };
     memcpy(options.listeners, settings->listeners, sizeof(options.listeners));
     settings->node_id = options.node_id;
-    int result = node_open(&options, &start->node);
-    if (result == 0) return CLI_OK;
+    if (node_open(&options, &start->node) == 0) return CLI_OK;
     start->node = NULL;
-    return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "the node could not be opened: %s",
-                                   strerror(-result));
+    return CLI_FAILED; /* It has said why. */
 }
 
 /* Pages that a shard writes; `dohle explain` asks for them. */
@@ -209,13 +225,11 @@ static enum cli_exit open_console(struct start *start)
         .pages = pages,
         .page_count = ARRAY_SIZE(pages),
     };
-    int result = console_start(&options, &start->console);
-    if (result == 0 && console_address(start->console)[0] != '\0')
+    if (console_start(&options, &start->console) != 0) return CLI_FAILED; /* It has said why. */
+    if (console_address(start->console)[0] != '\0')
         say(&start->say, SAY_INFO, "start", "health and metrics on http://%s",
             console_address(start->console));
-    if (result == 0) return CLI_OK;
-    return (enum cli_exit)cli_fail(start->cli, CLI_FAILED, "no HTTP listener on %s: %s",
-                                   options.address, strerror(-result));
+    return CLI_OK;
 }
 
 /* ---- the ready line -------------------------------------------------------------------------- */

@@ -93,7 +93,8 @@ static int listen_tcp(struct console *console)
     }
     bool soft = options->address_is_default && fd == -EADDRINUSE;
     say(options->say, soft ? SAY_WARN : SAY_ERROR, "console",
-        "could not listen on dohle.http.listener = %s: %s", options->address, strerror(-fd));
+        "could not listen on dohle.http.listener = %s: %s%s", options->address, strerror(-fd),
+        fd == -EADDRINUSE ? "; set it to another port, or to nothing for none" : "");
     return soft ? 0 : fd;
 }
 

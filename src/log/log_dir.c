@@ -15,6 +15,7 @@
 
 #include "log/disk.h"
 #include "log/log_mark.h"
+#include "log/state.h"
 #include "record/sink.h"
 
 #define META_NAME      "meta.properties"
@@ -238,4 +239,33 @@ int log_mark_write(struct io *io, const char *path, int64_t broker_epoch)
                           (long long)broker_epoch);
     assert(length > 0);
     return disk_replace(io, path, LOG_MARK_NAME, view_of(text, (uint32_t)length));
+}
+
+/* ---- what lies there --------------------------------------------------------------------------
+ */
+
+struct stranger {
+    struct io *io;
+    const char *path;
+    char *name;
+    int result;
+};
+
+static bool stranger_look(void *context, const char *name)
+{
+    struct stranger *look = context;
+    struct io_stat stat;
+    look->result = io_disk_stat(look->io, disk_join(look->path, name).text, &stat);
+    if (look->result < 0) return false;
+    if (!stat.is_directory || names_parse(name).kind != NAMES_BAD) return true;
+    (void)snprintf(look->name, 256, "%s", name);
+    look->result = LOG_DIR_STRANGER;
+    return false;
+}
+
+int log_dir_stranger(struct io *io, const char *path, char name[256])
+{
+    struct stranger look = {io, path, name, 0};
+    int error = io_disk_list(io, path, stranger_look, &look);
+    return error < 0 ? error : look.result;
 }

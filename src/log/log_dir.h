@@ -27,6 +27,11 @@ enum log_meta_result {
 /* Read `path`/meta.properties. A LOG_META result, or -errno. Blocks. */
 MUST_USE int log_meta_read(struct io *io, const char *path, struct log_meta *out);
 
+/* Does something lie in a directory that has no meta.properties which logs_open() would refuse? Its
+ * name is then in `name`, cut. LOG_DIR_STRANGER, 0 or -errno (-ENOENT: no directory). Blocks. */
+#define LOG_DIR_STRANGER 1
+MUST_USE int log_dir_stranger(struct io *io, const char *path, char name[256]);
+
 /* Write it (through a .tmp file, durable at return): format a directory. Creates `path` if it is
  * not there. 0 or -errno. Blocks. */
 MUST_USE int log_meta_write(struct io *io, const char *path, const struct log_meta *meta);

@@ -43,6 +43,19 @@ static int open_lock(struct log_directory *directory)
     return LOGS_OK;
 }
 
+/* Kafka before 3.7 gave directories no id: it gets one now, as Kafka 4 does it. */
+static int open_name(struct log_directory *directory, const struct log_meta *meta)
+{
+    struct logs *logs = directory->logs;
+    struct log_meta named = *meta;
+    named.version = 1;
+    named.directory_id = io_random_uuid(logs->io);
+    int error = log_meta_write(logs->io, directory->path, &named);
+    if (error < 0) log_directory_fail(directory, error);
+    directory->id = named.directory_id;
+    return LOGS_OK;
+}
+
 /* Does this directory's identity fit the node and the other directories? */
 static int open_check_meta(struct log_directory *directory,
                            const struct log_meta *meta,
@@ -50,19 +63,24 @@ static int open_check_meta(struct log_directory *directory,
 {
     struct logs *logs = directory->logs;
     if (meta->node_id != logs->options.node_id) {
-        logs_say(logs, "log directory \"%s\" belongs to node %d, this is node %d", directory->path,
-                 meta->node_id, logs->options.node_id);
+        logs_say(
+            logs,
+            "log directory \"%s\" belongs to node %d, this is node %d; set node.id=%d, or give this "
+            "node a directory of its own",
+            directory->path, meta->node_id, logs->options.node_id, meta->node_id);
         return LOGS_E_META;
     }
     if (common->version < 0) *common = *meta;
     if (strcmp(common->cluster_id, meta->cluster_id) != 0) {
-        logs_say(logs, "log directory \"%s\" belongs to cluster %s, another one to %s",
-                 directory->path, meta->cluster_id, common->cluster_id);
+        logs_say(
+            logs,
+            "log directory \"%s\" belongs to cluster %s, another one to %s; one of them does not belong here",
+            directory->path, meta->cluster_id, common->cluster_id);
         return LOGS_E_META;
     }
     directory->id = meta->directory_id;
+    if (uuid_is_zero(directory->id)) return open_name(directory, meta);
     for (uint32_t i = 0; i < directory->index; i++) {
-        if (uuid_is_zero(directory->id)) break;
         if (!uuid_equal(logs->directories[i].id, directory->id)) continue;
         logs_say(logs, "log directories \"%s\" and \"%s\" have the same directory.id",
                  logs->directories[i].path, directory->path);
@@ -85,7 +103,10 @@ static int open_meta(struct log_directory *directory, struct log_meta *common, b
         return LOGS_OK;
     }
     if (result == LOG_META_INVALID) {
-        logs_say(directory->logs, "\"%s/meta.properties\" is not valid", directory->path);
+        logs_say(
+            directory->logs,
+            "\"%s/meta.properties\" is not valid: it must have version=1, cluster.id and node.id",
+            directory->path);
         return LOGS_E_META;
     }
     return open_check_meta(directory, &meta, common);
@@ -192,8 +213,8 @@ static bool list_name(void *context, const char *name)
     case NAMES_SKIP: return true;
     case NAMES_BAD: break;
     }
-    logs_say(logs, "\"%s/%s\" is no partition's folder: it does not belong here", directory->path,
-             name);
+    logs_say(logs, "\"%s/%s\" is no partition's folder: it does not belong here; move it away",
+             directory->path, name);
     listing->result = LOGS_E_NAMES;
     return false;
 }

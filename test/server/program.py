@@ -1,6 +1,7 @@
 """The program: settings, signals, ready line, test mode, health, readiness, metrics."""
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -64,15 +65,72 @@ def test_port_that_is_taken():
         done = run("start", "--data", other, "--set", f"listeners=PLAINTEXT://{node.address}", "--set",
                    "dohle.http.listener=")
         shutil.rmtree(other)
-        assert done.returncode == 1 and "could not listen" in done.stderr, done
+        assert done.returncode == 1 and f"could not listen on {node.address}" in done.stderr, done
+        assert "Address already in use; stop the server" in done.stderr, done
+
+
+def refused(directory, *arguments):
+    """What is said, in one line or two, when a node does not start on this directory."""
+    done = run("start", "--data", directory, "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set", "dohle.http.listener=",
+               *arguments)
+    assert done.returncode in (1, 2) and done.stdout == "" and done.stderr.count("\n") <= 2, done
+    return done.stderr
 
 
 def test_directory_that_is_taken():
     with Node() as node:
-        done = run("start", "--data", node.directory, "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set",
-                   "dohle.http.listener=")
-        assert done.returncode == 1, done
+        said = refused(node.directory)
+        assert f'"{node.directory}" is in use by another process' in said and "--data DIR" in said, said
         node.kcat("-L")
+
+
+def test_directory_of_another_node():
+    with Node({"node.id": "3"}) as node:
+        node.stop()
+        assert "belongs to node 3, this is node 4; set node.id=3" in refused(node.directory, "--set", "node.id=4")
+        meta = pathlib.Path(node.directory) / "meta.properties"
+        text = meta.read_text()
+        cluster = re.search("cluster.id=(.*)", text)[1]
+        assert f"belong to cluster {cluster}, not to other" in refused(node.directory, "--cluster-id", "other")
+        meta.write_text("version=1\nnode.id=3\n")
+        assert "meta.properties\" is not valid: it must have" in refused(node.directory)
+        meta.write_text(re.sub("directory.id=.*\n", "", text))  # As Kafka 3.6 left it.
+        node.start()
+        assert re.search("directory.id=.{22}\n", meta.read_text())
+        node.kcat("-P", "-t", "t", data=b"x\n")
+
+
+def test_directory_with_other_things():
+    """Nothing is written into what is no data directory; what is missing above a new one is made."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(f"{folder}/photos")
+        assert 'has other things in it ("photos")' in refused(folder)
+        assert os.listdir(folder) == ["photos"]
+        assert "could not make" in refused("/proc/nothing")
+        pathlib.Path(f"{folder}/file").touch()
+        assert "Not a directory" in refused(f"{folder}/file")
+        assert "--cluster-id takes" in refused(f"{folder}/new", "--cluster-id", "a b")
+        with Node(data=f"{folder}/new/and/deep") as node:
+            node.kcat("-L")
+
+
+def test_full_disk_at_the_start():
+    """Refused in words, and nothing is wrong with the directory when there is room."""
+    with tempfile.TemporaryDirectory() as folder:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], stderr=subprocess.DEVNULL)
+        if mounted.returncode != 0:
+            return  # Not root, or no right to mount: nothing to see here.
+        try:
+            done = run("start", "--data", f"{folder}/data", "--set", "listeners=PLAINTEXT://127.0.0.1:0", "--set",
+                       "dohle.http.listener=")
+            assert done.returncode == 1 and "is full" in done.stderr, done
+            assert "could not open the metadata log" in done.stderr, done
+            subprocess.run(["mount", "-o", "remount,size=300m", folder], check=True)
+            with Node(data=f"{folder}/data") as node:
+                node.kcat("-P", "-t", "t", data=b"x\n")
+                node.stop()
+        finally:
+            subprocess.run(["umount", folder], check=True)
 
 
 def test_file_of_kafka():
