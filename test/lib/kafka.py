@@ -19,26 +19,29 @@ def libs_of(version):
     return ROOT / f"build/kafka-libs-{version}"
 
 
-def available(version=None, shell=False):
-    """None if Java and the jars (of the reference, or of another release; with its metadata shell) are here, fetched if need be; else why
-    not."""
-    mark = "complete-shell" if shell else "complete"
-    libs = LIBS if version is None else libs_of(version)
+def jars(pom, libs, *options, mark="complete"):
+    """None if Java is here and what `pom` names is in the folder `libs`, fetched if need be; else why not."""
     need = subprocess.run([str(ROOT / "test/toolchains/need"), "java"], stdout=subprocess.PIPE, text=True)
     if need.returncode != 0:
         return need.stdout.strip() or "no Java"
-    if (libs / mark).exists():
+    if (libs / mark).exists() and (libs / "pom.xml").read_bytes() == Path(pom).read_bytes():
         return None
     libs.mkdir(parents=True, exist_ok=True)
-    shutil.copy(POM, libs / "pom.xml")
-    release = ([] if version is None else [f"-Dkafka={version}"]) + (["-Pshell"] if shell else [])
-    done = subprocess.run(["mvn", "-q", "-B", "-f", str(libs / "pom.xml"), "dependency:copy-dependencies", *release,
+    shutil.copy(pom, libs / "pom.xml")
+    done = subprocess.run(["mvn", "-q", "-B", "-f", str(libs / "pom.xml"), "dependency:copy-dependencies", *options,
                            "-DincludeScope=runtime", f"-DoutputDirectory={libs}"], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        return "Maven could not fetch Apache Kafka's jars: " + done.stdout.strip()[-300:]
+        return f"Maven could not fetch what {Path(pom).relative_to(ROOT)} names: " + done.stdout.strip()[-300:]
     (libs / mark).touch()
     return None
+
+
+def available(version=None, shell=False):
+    """None if Java and the jars (of the reference, or of another release; with its metadata shell) are here, fetched if need be; else why
+    not."""
+    release = ([] if version is None else [f"-Dkafka={version}"]) + (["-Pshell"] if shell else [])
+    return jars(POM, LIBS if version is None else libs_of(version), *release, mark="complete-shell" if shell else "complete")
 
 
 def java(main, *arguments, data=None, seconds=120, check=True, libs=LIBS):
