@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/config.h"
+#include "core/join.h"
 
 /* With no file and no --data: here, where the user sees it, and not under /tmp. */
 #define SETTINGS_DATA_DIR "dohle-data"
@@ -273,6 +274,44 @@ static void read_log_dirs(struct settings *settings, const struct settings_sourc
     if (settings->log_dir_count == 0) settings_fault(settings, name, "names no directory");
 }
 
+/* Where silence would be dangerous: who sets these and is served must have got what they say. */
+static void check_refused(struct settings *settings)
+{
+    struct view name = VIEW("metadata.log.dir");
+    struct view folder = settings_given(settings, name);
+    if (!settings->controller_only &&
+        settings_given(settings, VIEW("authorizer.class.name")).size > 0)
+        settings_fault(settings, "authorizer.class.name",
+                       "a broker of ours enforces no ACL yet: leave it out to serve everybody");
+    if (folder.size > 0 && settings->log_dir_count > 0 &&
+        strcmp(absolute(settings, folder), settings->log_dirs[0]) != 0)
+        settings_fault(settings, "metadata.log.dir",
+                       "the metadata log is in the first log "
+                       "directory, %s, and nowhere else",
+                       settings->log_dirs[0]);
+}
+
+/* One line for all that is taken without effect. */
+static void tell_ignored(const struct settings *settings, const struct settings_source *source)
+{
+    struct view names = VIEW_EMPTY;
+    for (uint32_t i = 0; i < settings->given.count; i++) {
+        const struct property *property = &settings->given.items[i];
+        const struct config_def *def = config_find(CONFIG_BROKER, property->name);
+        if (def == NULL || def->honoured != CONFIG_IGNORED) continue;
+        if (view_equal(property->value, view_of_string(def->default_text))) continue;
+        names =
+            JOIN(settings->config, names, names.size > 0 ? VIEW(", ") : VIEW_EMPTY, property->name);
+    }
+    if (names.size > 0)
+        say(settings->say, SAY_INFO, "config",
+            "taken and without effect here: %.*s; `dohle config explain NAME` tells of each",
+            (int)names.size, (const char *)names.data);
+    if (source->data != NULL && (is_given(settings, "log.dirs") || is_given(settings, "log.dir")))
+        say(settings->say, SAY_INFO, "config", "log.dirs is left aside: --data %s is given",
+            source->data);
+}
+
 /* ---- loading --------------------------------------------------------------------------------- */
 
 static bool read_file(struct settings *settings, const struct settings_source *source)
@@ -323,5 +362,7 @@ bool settings_load(struct settings *settings,
     check_limits(settings);
     read_log_dirs(settings, source);
     settings_listeners(settings);
+    check_refused(settings);
+    tell_ignored(settings, source);
     return !settings->wrong && !config->failed;
 }

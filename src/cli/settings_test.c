@@ -115,6 +115,18 @@ static void file_of_kafka(void **state)
     rig_close(&rig);
 }
 
+static void ignored_settings_are_told(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig);
+    assert_true(load(&rig, "num.io.threads=8\nnum.network.threads=9\nnum.partitions=2\n"
+                           "metric.reporters=a.B\nlog.dirs=/a,/b\nmetadata.log.dir=/a\n"));
+    assert_non_null(strstr(rig.said, "without effect here: num.network.threads, metric.reporters"));
+    assert_null(strstr(rig.said, "num.io.threads"));
+    rig_close(&rig);
+}
+
 static void order_of_sources(void **state)
 {
     (void)state;
@@ -189,6 +201,9 @@ static void refused(void **state)
         {"controller.quorum.voters=1@a:1,2@b:2",                                             "more than this node"                                          },
         {"max.connections.per.ip=0",                                                         "max.connections.per.ip.overrides"                             },
         {"queued.max.request.bytes=1000",                                                    "must not be less than socket.request.max.bytes"               },
+        {"authorizer.class.name=org.example.Own",                                            "enforces no ACL yet"                                          },
+        {"log.dirs=/a,/b\nmetadata.log.dir=/b",
+         "the metadata log is in the first log directory, /a"                                                                                               },
         {"log.dirs=/a,/a",                                                                   "names /a twice"                                               },
         {"listeners=",                                                                       "must not be empty"                                            },
         {"listeners=PLAINTEXT:9092",                                                         "PLAINTEXT:9092 is not NAME://HOST:PORT"                       },
@@ -262,9 +277,14 @@ static void command_line(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_given),    cmocka_unit_test(file_of_kafka),
-        cmocka_unit_test(order_of_sources), cmocka_unit_test(warned),
-        cmocka_unit_test(refused),          cmocka_unit_test(command_line),
+        cmocka_unit_test(nothing_given),
+        cmocka_unit_test(file_of_kafka),
+        cmocka_unit_test(ignored_settings_are_told),
+        cmocka_unit_test(order_of_sources),
+        cmocka_unit_test(warned),
+        cmocka_unit_test(ignored_settings_are_told),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(command_line),
         cmocka_unit_test(controller_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
