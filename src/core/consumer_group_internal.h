@@ -250,9 +250,11 @@ struct consumer_edit {
     uint32_t matched_count;
 };
 struct consumer_roster {
-    struct consumer_seen *members; /* By id. */
+    struct consumer_seen *members; /* In the order in which they came; the edited one is last. */
     uint32_t count;
 };
+/* By id, as an assignor wants them. O(n log n). */
+void consumer_roster_sort(struct consumer_roster *roster);
 MUST_USE bool consumer_group_roster(const struct consumer_group *group,
                                     struct arena *arena,
                                     const struct consumer_edit *edit,

@@ -23,33 +23,55 @@ static bool has_left(const struct consumer_edit *edit, struct view id)
     return false;
 }
 
-/* The edited member's id may be one that is there: then it stands once, as it is now. */
+/* The edited member's id may be one that is there: then it stands once, as it is now. Every change
+ * of a member comes here, so it costs a look at each member and no more. */
 bool consumer_group_roster(const struct consumer_group *group,
                            struct arena *arena,
                            const struct consumer_edit *edit,
                            struct consumer_roster *out)
 {
     size_t room = (size_t)group->members.count + 1;
-    struct view *ids = arena_take(arena, room * sizeof(*ids));
-    uint32_t count = 0;
     out->members = arena_take(arena, room * sizeof(*out->members));
     out->count = 0;
-    if (ids == NULL || out->members == NULL) return false;
+    if (out->members == NULL) return false;
     list_foreach (link, &group->member_list) {
-        struct view id = container_of(link, struct consumer_member, link)->id;
-        bool edited = !edit->id.null && view_equal(edit->id, id);
-        if (!edited && !has_left(edit, id)) ids[count++] = id;
+        const struct consumer_member *member = container_of(link, struct consumer_member, link);
+        bool edited = !edit->id.null && view_equal(edit->id, member->id);
+        if (edited || has_left(edit, member->id)) continue;
+        out->members[out->count++] = (struct consumer_seen){
+            .id = member->id, .target_of = member->id, .said = &member->said};
     }
-    if (!edit->id.null) ids[count++] = edit->id;
-    view_sort(ids, count);
-    for (uint32_t i = 0; i < count; i++) {
-        struct consumer_seen *seen = &out->members[out->count++];
-        bool edited = !edit->id.null && view_equal(edit->id, ids[i]);
-        seen->id = ids[i];
-        seen->target_of = edited && !edit->replaces.null ? edit->replaces : ids[i];
-        seen->said = edited ? edit->said : &consumer_group_member(group, ids[i])->said;
-    }
+    if (edit->id.null) return true;
+    out->members[out->count++] = (struct consumer_seen){
+        .id = edit->id,
+        .target_of = edit->replaces.null ? edit->id : edit->replaces,
+        .said = edit->said,
+    };
     return true;
+}
+
+static void roster_sift(struct consumer_seen *heap, uint32_t root, uint32_t count)
+{
+    struct consumer_seen moving = heap[root];
+    for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && view_compare(heap[child].id, heap[child + 1].id) < 0) child++;
+        if (view_compare(moving.id, heap[child].id) >= 0) break;
+        heap[root] = heap[child];
+    }
+    heap[root] = moving;
+}
+
+void consumer_roster_sort(struct consumer_roster *roster)
+{
+    struct consumer_seen *members = roster->members;
+    for (uint32_t i = roster->count / 2; i-- > 0;)
+        roster_sift(members, i, roster->count);
+    for (uint32_t end = roster->count; end-- > 1;) {
+        struct consumer_seen last = members[end];
+        members[end] = members[0];
+        members[0] = last;
+        roster_sift(members, 0, end);
+    }
 }
 
 struct view consumer_group_assignor(const struct groups *groups,
@@ -145,6 +167,19 @@ bool consumer_group_topics_of(const struct consumer_group *group,
     return true;
 }
 
+/* Most members of a group want what the one before wants: it adds no names. */
+static bool wants_the_same(const struct consumer_roster *roster, uint32_t i)
+{
+    if (i == 0) return false;
+    const struct consumer_said *before = roster->members[i - 1].said;
+    const struct consumer_said *said = roster->members[i].said;
+    if (before->topic_count != said->topic_count || !view_equal(before->regex, said->regex))
+        return false;
+    for (uint32_t k = 0; k < said->topic_count; k++)
+        if (!view_equal(before->topics[k], said->topics[k])) return false;
+    return true;
+}
+
 bool consumer_group_topics(const struct consumer_group *group,
                            struct arena *arena,
                            const struct consumer_edit *edit,
@@ -154,11 +189,14 @@ bool consumer_group_topics(const struct consumer_group *group,
     struct view *names;
     size_t room = 0;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < roster->count; i++)
+    for (uint32_t i = 0; i < roster->count; i++) {
+        if (wants_the_same(roster, i)) continue;
         room += (size_t)roster->members[i].said->topic_count +
                 wished_by_regex(group, edit, roster->members[i].said).count;
+    }
     if (!topics_room(arena, room, &names, out)) return false;
     for (uint32_t i = 0; i < roster->count; i++) {
+        if (wants_the_same(roster, i)) continue;
         const struct consumer_said *said = roster->members[i].said;
         count = names_add(names, count, (struct wished){said->topics, said->topic_count});
         count = names_add(names, count, wished_by_regex(group, edit, said));
@@ -174,6 +212,9 @@ struct hashing {
     uint8_t *bytes;
     size_t size;
     size_t room;
+    const struct image_node *broker;
+    int32_t broker_id;
+    bool broker_known;
 };
 
 /* Room for so many more bytes. False: no memory. */
@@ -223,16 +264,27 @@ static bool put_text(struct hashing *h, struct view text)
     return true;
 }
 
+/* The broker last looked up: a topic's partitions have the same few, or one. */
+static const struct image_node *broker_of(struct hashing *h, const struct image *image, int32_t id)
+{
+    if (!h->broker_known || h->broker_id != id) h->broker = image_broker(image, id);
+    h->broker_known = true;
+    h->broker_id = id;
+    return h->broker;
+}
+
 static bool put_racks(struct hashing *h,
                       const struct image *image,
                       const struct image_partition *partition)
 {
     struct image_ids replicas = image_list(partition, IMAGE_REPLICAS);
-    struct view *racks = arena_take(h->arena, ((size_t)replicas.count + 1) * sizeof(*racks));
+    struct view few[8], *racks = few;
     uint32_t count = 0;
+    if (replicas.count > ARRAY_SIZE(few))
+        racks = arena_take(h->arena, (size_t)replicas.count * sizeof(*racks));
     if (racks == NULL) return false;
     for (uint32_t i = 0; i < replicas.count; i++) {
-        const struct image_node *broker = image_broker(image, replicas.items[i]);
+        const struct image_node *broker = broker_of(h, image, replicas.items[i]);
         if (broker != NULL && !broker->rack.null) racks[count++] = broker->rack;
     }
     view_sort(racks, count);

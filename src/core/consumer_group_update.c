@@ -221,6 +221,7 @@ enum step_result consumer_group_update(struct consumer_update *u)
             .epoch = u->epoch,
         };
         if (targeting.roster == NULL) return STEP_E_MEMORY;
+        consumer_roster_sort(&u->roster);
         enum step_result result = consumer_group_retarget(u->step, &targeting, &target);
         if (result != STEP_DONE) return result;
         u->assignment_epoch = u->epoch;
