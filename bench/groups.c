@@ -32,6 +32,7 @@ struct groups {
     pid_t server;
     uint32_t connections, links, members, group_size, partitions; /* Links: those that fill. */
     double seconds, warmup_s;
+    uint64_t warm;
     bool bare;
     enum fleet_protocol protocol;
     const char *topic;
@@ -116,6 +117,7 @@ static void beat_load(struct groups *groups, uint32_t depth, double rate)
                                     .rate = rate,
                                     .seconds = groups->seconds,
                                     .warmup_s = groups->warmup_s,
+                                    .warm = rate > 0 ? 0 : groups->warm,
                                     .mem = &groups->mem,
                                     .frame = first_frame,
                                     .answer = error_is_none,
@@ -254,6 +256,7 @@ static const struct option option_names[] = {
     {"partitions",  1, NULL, 'p'},
     {"seconds",     1, NULL, 'S'},
     {"warmup",      1, NULL, 'w'},
+    {"warm",        1, NULL, 'W'},
     {"rate",        1, NULL, 'R'},
     {"server-pid",  1, NULL, 'P'},
     {"consumer",    0, NULL, 'C'},
@@ -274,6 +277,7 @@ static void option(struct groups *groups, int which)
     case 'p': groups->partitions = (uint32_t)number; break;
     case 'S': groups->seconds = number; break;
     case 'w': groups->warmup_s = number; break;
+    case 'W': groups->warm = (uint64_t)number; break;
     case 'R': groups->rates[groups->rate_count++ % BEATS_MAX] = number; break;
     case 'P': groups->server = (pid_t)number; break;
     case 'C': groups->protocol = FLEET_CONSUMER; break;

@@ -9,7 +9,7 @@
  *
  * The frames are made once, before the load (drive.h). `--follow` (produce, one partition) adds a
  * consumer that waits for the records, and the latency from when a record was due until it was
- * delivered. */
+ * delivered. `--recorded FILE` sends a frame that a client made (lib/recorded.py). */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ struct replay {
     const char *mode;
     const char *topic;
     uint32_t partitions, records, record_bytes, connections, depth, bytes_max;
-    uint64_t requests;
+    uint64_t requests, warm;
+    enum codec codec;
+    const char *recorded; /* A file with the frame to produce; NULL: it is made. */
     double seconds, warmup_s, rate;
     pid_t server; /* Whose CPU is read; 0: nobody's. */
     bool follow;
@@ -43,13 +45,11 @@ struct replay {
 
 /* ---- places in answers ----------------------------------------------------------------------- */
 
-/* Produce v9: correlation, tags, one topic with its name, one partition, index: then the error. */
 static bool produce_answer(struct drive_link *link, struct view head, uint32_t size)
 {
     const struct replay *replay = link->context;
-    uint32_t at = 4 + 1 + 1 + 1 + (uint32_t)strlen(replay->topic) + 1 + 4;
     (void)size;
-    return head.size >= at + 2 && load_be16(head.data + at) == 0;
+    return produce_answer_fine(head, replay->topic, (int16_t)load_be16(link->frame.data + 6));
 }
 
 /* Fetch v12: correlation, tags, throttle time: then the error. */
@@ -83,9 +83,12 @@ static bool follow_answer(struct drive_link *link, struct view head)
     if (!error_is_none(head) || head.size < at + 8) return false;
     uint64_t end = load_be64(head.data + at);
     int64_t now_ns = drive_now_ns();
-    for (; link->offset < end && link->offset < link->leader->sent; link->offset++)
+    for (; link->offset < end; link->offset++) {
+        uint64_t request = link->offset / replay->records;
+        if (request >= link->leader->sent) break;
         histogram_add(&replay->delivered,
-                      now_ns - link->leader->sent_ns[link->offset % DRIVE_DEPTH_MAX]);
+                      now_ns - link->leader->sent_ns[request % DRIVE_DEPTH_MAX]);
+    }
     return true;
 }
 
@@ -106,19 +109,38 @@ static void patch_follower(struct drive_link *link, uint8_t *at)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
+/* As a client sent it; only the correlation id is ours when it leaves. */
+static void recorded_frame(struct sink *out, const char *path)
+{
+    FILE *file = fopen(path, "re");
+    uint8_t *room;
+    size_t got;
+    if (file == NULL) client_die("there is no recorded frame in %s", path);
+    do {
+        room = sink_room(out, 1u << 16);
+        if (room == NULL) client_die("no memory for a frame");
+        got = fread(room, 1, 1u << 16, file);
+        sink_used(out, (uint32_t)got);
+    } while (got > 0);
+    (void)fclose(file);
+}
+
 static void frame_of(struct replay *replay, uint32_t number, bool follower)
 {
     const struct produce_shape produce = {.topic = replay->topic,
                                           .partition = (int32_t)(number % replay->partitions),
                                           .records = replay->records,
                                           .record_bytes = replay->record_bytes,
-                                          .acks = -1};
+                                          .acks = -1,
+                                          .codec = replay->codec};
     const struct fetch_shape fetch = {.topic = replay->topic,
                                       .partition = (int32_t)(number % replay->partitions),
                                       .bytes_max = (int32_t)replay->bytes_max,
                                       .wait_ms = 500};
     if (follower || strcmp(replay->mode, "produce") != 0)
         fetch_frame(&replay->frames, &fetch);
+    else if (replay->recorded != NULL)
+        recorded_frame(&replay->frames, replay->recorded);
     else
         produce_frame(&replay->frames, &produce);
 }
@@ -182,6 +204,7 @@ static int load(struct replay *replay)
                                     .rate = replay->rate,
                                     .seconds = replay->seconds,
                                     .warmup_s = replay->warmup_s,
+                                    .warm = replay->warm,
                                     .follower = replay->follow,
                                     .mem = &replay->mem,
                                     .frame = first_frame,
@@ -200,10 +223,12 @@ static int load(struct replay *replay)
     const struct drive_result *result = &replay->result;
     drive_run(&options, mark, &replay->result);
     printf("{\"requests\": %llu, \"all\": %llu, \"errors\": %llu, \"seconds\": %.3f, "
-           "\"answer_bytes\": %llu, \"client_cpu_s\": %.4f, \"server_cpu_s\": %.4f",
+           "\"answer_bytes\": %llu, \"client_cpu_s\": %.4f, \"server_cpu_s\": %.4f, "
+           "\"warm\": %llu",
            (unsigned long long)result->requests, (unsigned long long)result->all,
            (unsigned long long)result->errors, result->seconds,
-           (unsigned long long)result->answer_bytes, result->cpu_s, replay->server_cpu_s);
+           (unsigned long long)result->answer_bytes, result->cpu_s, replay->server_cpu_s,
+           (unsigned long long)result->warm);
     put_latency("", &result->latency);
     if (replay->follow) put_latency("delivered_", &replay->delivered);
     printf("}\n");
@@ -317,6 +342,9 @@ static const struct option option_names[] = {
     {"requests",    1, NULL, 'n'},
     {"seconds",     1, NULL, 'S'},
     {"warmup",      1, NULL, 'w'},
+    {"warm",        1, NULL, 'W'},
+    {"codec",       1, NULL, 'C'},
+    {"recorded",    1, NULL, 'F'},
     {"rate",        1, NULL, 'R'},
     {"server-pid",  1, NULL, 'P'},
     {"follow",      0, NULL, 'f'},
@@ -337,6 +365,12 @@ static void option(struct replay *replay, int which)
     case 'n': replay->requests = (uint64_t)number; break;
     case 'S': replay->seconds = number; break;
     case 'w': replay->warmup_s = number; break;
+    case 'W': replay->warm = (uint64_t)number; break;
+    case 'F': replay->recorded = optarg; break;
+    case 'C':
+        if (!compress_by_name(view_of_string(optarg), &replay->codec))
+            client_die("no such codec: %s", optarg);
+        break;
     case 'R': replay->rate = number; break;
     case 'P': replay->server = (pid_t)number; break;
     case 'f': replay->follow = true; break;

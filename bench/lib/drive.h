@@ -48,7 +48,8 @@ struct drive_options {
     uint32_t depth;
     double rate;       /* Requests per second over all connections; 0: closed loop. */
     double seconds;    /* Measured, after */
-    double warmup_s;   /* so much that is not. */
+    double warmup_s;   /* so much time and */
+    uint64_t warm;     /* so many answers that are not, DRIVE_WARM_S at most for these. */
     uint64_t requests; /* End after so many; 0: by time. */
     /* One connection more, the last, that keeps one request on its way and is not counted: a
      * consumer that waits for what the others produce. */
@@ -63,11 +64,14 @@ struct drive_options {
     void *context;
 };
 
+#define DRIVE_WARM_S 20
+
 struct drive_result {
     uint64_t requests; /* Answered in the measured time, */
     uint64_t errors;
     uint64_t answer_bytes;
-    uint64_t all; /* and with warm-up and the end. */
+    uint64_t all;  /* and with warm-up and the end. */
+    uint64_t warm; /* Answered before the measured time. */
     double seconds;
     double cpu_s; /* Of this program. */
     struct histogram latency;

@@ -3,19 +3,30 @@
 What was acknowledged is read back, record by record: a figure without that is void. Where there is a floor, the same load runs
 against it in the same round.
 """
+import functools
 import json
 import socket
 import struct
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import kafka
+import recorded
 from servers import Floor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REPLAY = ROOT / "build/bench/replay"
 GROUPS = ROOT / "build/bench/groups"
+CLIENT = ROOT / "bench/peers/client/Client.java"
+CLASSES = ROOT / "build/bench/client"
+
+# Work before the measured time, the same for every server: a JVM compiles what it does often, and a cache is warm. Requests, records
+# for the Java client. A full run does ten times as much.
+WARM = {"heartbeat": 10_000, "small": 15_000, "small5": 4_000, "batches": 1_500, "large": 400, "huge": 100, "lz4": 300, "zstd": 300,
+        "recorded": 1_000, "java": 50_000, "fetch": 400, "durable1": 200, "durable64": 2_000}
 
 
 @dataclass
@@ -30,11 +41,12 @@ class Scale:
     restarted: int    # Partitions that a server starts again with.
     connections: int  # That do nothing.
     preload: int  # Batches of 16 KiB.
-    kcat: int     # Records by librdkafka.
+    client: int   # Records by librdkafka and by the Java client.
+    warm: int     # Times WARM.
 
 
-QUICK = Scale(seconds=1.5, warmup=0.5, idle=3, members=(2_000,), kafka_members=2_000, rebalanced=1000, partitions=500, restarted=2000, connections=2000, preload=3000, kcat=200_000)
-FULL = Scale(seconds=30, warmup=30, idle=60, members=(10_000, 100_000, 1_000_000), kafka_members=100_000, rebalanced=1000, partitions=10_000, restarted=10_000, connections=10_000, preload=60_000, kcat=5_000_000)
+QUICK = Scale(seconds=1, warmup=0.2, idle=2, members=(2_000,), kafka_members=2_000, rebalanced=1000, partitions=500, restarted=1000, connections=2000, preload=2000, client=100_000, warm=1)
+FULL = Scale(seconds=30, warmup=30, idle=60, members=(10_000, 100_000, 1_000_000), kafka_members=100_000, rebalanced=1000, partitions=10_000, restarted=10_000, connections=10_000, preload=60_000, client=5_000_000, warm=10)
 
 
 class Void(Exception):
@@ -56,15 +68,18 @@ def said_by(program, mode, server, **options):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=1800)
     if done.returncode != 0:
         raise Void(f"{mode}: {done.stderr.strip() or done.stdout.strip()}")
-    return json.loads(done.stdout) if done.stdout else {}
+    said = json.loads(done.stdout) if done.stdout else {}
+    if "warm" in said and said["warm"] < options.get("warm", 0):
+        print(f"  only {said['warm']:,} of {options['warm']:,} requests of warm-up in {options['topic']}", flush=True)
+    return said
 
 
 def replay(mode, server, **options):
     return said_by(REPLAY, mode, server, **options)
 
 
-def load(mode, server, scale, **options):
-    return replay(mode, server, seconds=scale.seconds, warmup=scale.warmup, **options)
+def load(mode, server, scale, warm=0, **options):
+    return replay(mode, server, **{"seconds": scale.seconds, **options}, warmup=scale.warmup, warm=warm * scale.warm)
 
 
 def produce(server, scale, topic, partitions=1, records=1, **options):
@@ -72,7 +87,7 @@ def produce(server, scale, topic, partitions=1, records=1, **options):
     if not server.floor:
         replay("create", server, topic=topic, partitions=partitions)
     shape = {"topic": topic, "partitions": partitions, "records": records}
-    said = load("produce", server, scale, **shape, **options)
+    said = load("produce", server, scale, WARM.get(topic, 0), **shape, **options)
     if not server.floor:
         found = replay("verify", server, topic=topic, partitions=partitions)["records"]
         if found != said["all"] * records:
@@ -118,6 +133,8 @@ def start(server, scale):
 
 
 def restart(server, scale):
+    if server.repeated:
+        return  # A JVM's stop and start with so many takes the time of all the others.
     create_many(server, "restart", scale.restarted)
     server.again()
     yield f"exec to first acknowledged record, {scale.restarted:,} partitions", until_first(server) * 1e3, "ms"
@@ -164,7 +181,7 @@ def beats(server, scale, members, name, **options):
     before = resident_kib(server)
     rate, often = (members / 5, "each every 5 s") if members <= 10_000 else (2000, "2,000 a second")
     said = said_by(GROUPS, "beat", server, members=members, group_size=100, links=1000, seconds=scale.seconds, warmup=scale.warmup,
-                   depth=(1, 16), rate=rate, bare=server.floor, **options)
+                   warm=WARM["heartbeat"] * scale.warm if not server.floor else 0, depth=(1, 16), rate=rate, bare=server.floor, **options)
     one, many, due = said["loads"]
     yield f"{name}, {members:,} members, one at a time", each_us(one), "CPU us each"
     yield f"{name}, {members:,} members, 16 at a time", each_us(many), "CPU us each"
@@ -180,7 +197,7 @@ def heartbeat(server, scale):
             continue
         yield from beats(server, scale, members, "Heartbeat")
         yield from beats(server, scale, members, "ConsumerGroupHeartbeat", consumer=True)
-    if not server.floor:
+    if not server.floor and not server.repeated:
         said = said_by(GROUPS, "expiry", server, members=128)
         if said["early_ms"] > 1:  # Clocks are read in whole milliseconds.
             raise Void(f"a session ended {said['early_ms']} ms early")
@@ -213,6 +230,11 @@ def latency(server, scale):
     yield "1,000 records a second, delivered, p50", said["delivered_p50_us"], "us"
     yield "1,000 records a second, delivered, p99", said["delivered_p99_us"], "us"
     yield "1,000 records a second", each_us(said), "CPU us each"
+    if server.floor:
+        return
+    said = produce(server, scale, "latency10", size=1000, records=10, rate=1000, follow=True, seconds=max(scale.seconds, 3))
+    yield "10,000 records a second by tens, delivered, p99", said["delivered_p99_us"], "us"
+    yield "10,000 records a second by tens, delivered, p99.9", said["delivered_p999_us"], "us"
 
 
 def batches(server, scale):
@@ -220,6 +242,13 @@ def batches(server, scale):
     yield "produce 150 x 100 B", said["server_cpu_s"] * 1e6 / (said["requests"] * 150), "CPU s per million records"
     said = produce(server, scale, "large", partitions=2, records=950, size=1024, connections=2, depth=2)
     yield "produce 950 x 1 KiB", said["server_cpu_s"] * 1e9 / (said["requests"] * 950 * 1024), "CPU s per GB"
+    said = produce(server, scale, "huge", partitions=2, records=10, size=100 * 1024, connections=2, depth=2)
+    yield "produce 10 x 100 KiB", said["server_cpu_s"] * 1e9 / (said["requests"] * 10 * 100 * 1024), "CPU s per GB"
+    if server.floor:
+        return  # It does not decompress.
+    for codec in ("lz4", "zstd"):
+        said = produce(server, scale, codec, partitions=2, records=150, size=1024, connections=2, depth=2, codec=codec)
+        yield f"produce 150 x 1 KiB, {codec}", said["server_cpu_s"] * 1e9 / (said["requests"] * 150 * 1024), "CPU s per GB before compression"
 
 
 def fetch(server, scale):
@@ -230,7 +259,7 @@ def fetch(server, scale):
     for size, name in ((1 << 20, "1 MiB"), (1 << 16, "64 KiB")):
         if server.floor and size != server.bytes:
             continue
-        said = load("fetch", server, scale, connections=4, max_bytes=size, **shape)
+        said = load("fetch", server, scale, WARM["fetch"], connections=4, max_bytes=size, **shape)
         yield f"fetch by {name}", said["server_cpu_s"] * 1e9 / said["answer_bytes"], "CPU s per GB"
 
 
@@ -252,13 +281,57 @@ def librdkafka(server, scale):
     line = ("0123456789abcdef" * 7)[:99] + "\n"
     replay("create", server, topic="kcat")
     before = cpu_s(server)
-    kcat(server, "-P", "-t", "kcat", "-X", "acks=all", "-X", "linger.ms=5", input=(line * scale.kcat).encode())
-    yield "librdkafka produces 100 B", (cpu_s(server) - before) * 1e6 / scale.kcat, "CPU s per million records"
+    kcat(server, "-P", "-t", "kcat", "-X", "acks=all", "-X", "linger.ms=5", input=(line * scale.client).encode())
+    yield "librdkafka produces 100 B", (cpu_s(server) - before) * 1e6 / scale.client, "CPU s per million records"
     before = cpu_s(server)
     found = len(kcat(server, "-C", "-t", "kcat", "-o", "beginning", "-e", "-q").splitlines())
-    yield "librdkafka consumes 100 B", (cpu_s(server) - before) * 1e6 / scale.kcat, "CPU s per million records"
-    if found != scale.kcat:
-        raise Void(f"{scale.kcat} records were acknowledged, {found} are there")
+    yield "librdkafka consumes 100 B", (cpu_s(server) - before) * 1e6 / scale.client, "CPU s per million records"
+    if found != scale.client:
+        raise Void(f"{scale.client} records were acknowledged, {found} are there")
+    frame = recorded_frame()
+    said = produce(server, scale, recorded.TOPIC, records=frame.records, recorded=frame.path, connections=2, depth=5)
+    yield "librdkafka's frames sent again, 100 B", said["server_cpu_s"] * 1e6 / (said["requests"] * frame.records), "CPU s per million records"
+
+
+@functools.cache
+def recorded_frame():
+    """One for the whole bench: every server gets the same bytes."""
+    frame = recorded.record(Path(tempfile.gettempdir(), "recorded.frame"))
+    print(f"  recorded from librdkafka: Produce v{frame.version}, {frame.records} records, {frame.bytes:,} bytes", flush=True)
+    return frame
+
+
+@functools.cache
+def compiled_client():
+    CLASSES.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["javac", "-nowarn", "-cp", f"{kafka.LIBS}/*", "-d", str(CLASSES), str(CLIENT)], check=True)
+
+
+def java(server, scale):
+    """Apache Kafka's own client, at both ends."""
+    if (reason := kafka.available()) is not None:
+        print(f"  without the Java client: {reason}")
+        return
+    compiled_client()
+    replay("create", server, topic="java")
+    client = subprocess.Popen(["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", f"{kafka.LIBS}/*:{CLASSES}", "Client", server.address, "java",
+                               str(WARM["java"]), str(scale.client)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    spent = {}
+    with client:
+        for word in ("warm", "produced", "consumed"):
+            said = client.stdout.readline().split()
+            spent[word] = cpu_s(server)
+            if not said or said[0] != word:
+                client.kill()
+                raise Void(f"the Java client ended before it had {word}")
+            client.stdin.write("\n")
+            client.stdin.flush()
+    yield "Java client produces 100 B", (spent["produced"] - spent["warm"]) * 1e6 / scale.client, "CPU s per million records"
+    yield "Java client consumes 100 B", (spent["consumed"] - spent["produced"]) * 1e6 / scale.client, "CPU s per million records"
+    found = replay("verify", server, topic="java")["records"]
+    if found != scale.client + WARM["java"] or int(said[1]) != scale.client:
+        raise Void(f"{scale.client + WARM['java']} records were acknowledged, {found} are there, {said[1]} were delivered")
 
 
 class FetchFloor(Floor):
@@ -269,7 +342,7 @@ class FetchFloor(Floor):
 
 # What is left alone comes first: a server that has been loaded is not idle again.
 LOADS = {"start": start, "idle": idle, "connections": connections, "partitions": partitions, "parked": parked, "heartbeat": heartbeat, "rebalance": rebalance, "small": small, "latency": latency,
-         "produce": batches, "librdkafka": librdkafka, "fetch": fetch, "durable": durable, "restart": restart}
+         "produce": batches, "librdkafka": librdkafka, "java": java, "fetch": fetch, "durable": durable, "restart": restart}
 FOR_DURABLE = {"durable"}  # Only for servers that promise it.
 
 

@@ -53,16 +53,47 @@ static void fill(uint8_t *out, uint32_t size, uint64_t *state)
     }
 }
 
+/* Words of a small language, as an event has its names again and again. */
+static void fill_words(uint8_t *out, uint32_t size, uint64_t *state)
+{
+    static const char *const words[] = {
+        "{\"user\":", "\"session\":", "\"checkout\"",    "\"page\":",
+        "\"/cart\"",  "\"/search\"",  "\"status\":",     "200,",
+        "404,",       "\"agent\":",   "\"Mozilla/5.0\"", "\"country\":",
+        "\"CZ\",",    "\"DE\",",      "\"referrer\":",   "\"https://example.org/\",",
+        "}\n"};
+    uint8_t digits[8];
+    for (uint32_t at = 0, turn = 0; at < size; turn++) {
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        const char *word = words[(*state >> 40) % ARRAY_SIZE(words)];
+        uint32_t length = MIN((uint32_t)strlen(word), size - at);
+        memcpy(out + at, word, length);
+        at += length;
+        if (turn % 3 != 0) continue; /* And what is new each time. */
+        fill(digits, sizeof(digits), state);
+        length = MIN((uint32_t)sizeof(digits), size - at);
+        memcpy(out + at, digits, length);
+        at += length;
+    }
+}
+
 static struct view produce_batch(struct sink *sink, const struct produce_shape *shape)
 {
     struct batch_build build;
+    struct batch_build_options options = batch_build_plain;
+    struct compress_work work;
     struct view batch;
     uint64_t state = 1;
     uint8_t *value = malloc(shape->record_bytes);
     if (value == NULL) client_die("no memory for a record");
-    batch_build_begin(&build, NULL, sink, &batch_build_plain);
+    options.codec = shape->codec;
+    compress_work_init(&work, sink->mem);
+    batch_build_begin(&build, &work, sink, &options);
     for (uint32_t i = 0; i < shape->records; i++) {
-        fill(value, shape->record_bytes, &state);
+        if (shape->codec == CODEC_NONE)
+            fill(value, shape->record_bytes, &state);
+        else
+            fill_words(value, shape->record_bytes, &state);
         batch_build_add(&build,
                         &(struct record_input){.timestamp_ms = RECORD_TIME_MS,
                                                .key = VIEW_NULL,
@@ -70,6 +101,7 @@ static struct view produce_batch(struct sink *sink, const struct produce_shape *
     }
     free(value);
     if (batch_build_finish(&build, -1, &batch) != RECORD_OK) client_die("a batch that is none");
+    compress_work_free(&work);
     return batch;
 }
 
@@ -95,6 +127,14 @@ void produce_frame(struct sink *out, const struct produce_shape *shape)
     request.topic_data.count = 1;
     (void)client_encode(out, API_PRODUCE, PRODUCE_VERSION, 0, &request);
     sink_free(&records);
+}
+
+bool produce_answer_fine(struct view head, const char *topic, int16_t version)
+{
+    /* Correlation, (tags,) one topic with its name, one partition, index: then the error. */
+    uint32_t name = (uint32_t)strlen(topic);
+    uint32_t at = version >= 9 ? 4 + 1 + 1 + 1 + name + 1 + 4 : 4 + 4 + 2 + name + 4 + 4;
+    return head.size >= at + 2 && load_be16(head.data + at) == 0;
 }
 
 uint32_t produce_batch_bytes(const struct produce_shape *shape, struct mem *mem)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "bench/lib/client.h"
+#include "record/compress.h"
 
 #define REQUESTS_CORRELATION_AT 8u /* Where in a frame the correlation id lies, big-endian. */
 
@@ -16,6 +17,7 @@ struct produce_shape {
     uint32_t records;
     uint32_t record_bytes;
     int16_t acks;
+    enum codec codec; /* The records are text of words then, or a codec would find nothing. */
 };
 
 /* Where to read from, and how much at most. */
@@ -36,6 +38,10 @@ struct group_member {
 
 /* Produce v9. */
 void produce_frame(struct sink *out, const struct produce_shape *shape);
+
+/* Is a Produce answer (without its length) to a topic's one partition good? `version`: that of the
+ * request. */
+bool produce_answer_fine(struct view head, const char *topic, int16_t version);
 
 /* Bytes of the batch in it. */
 uint32_t produce_batch_bytes(const struct produce_shape *shape, struct mem *mem);

@@ -22,6 +22,7 @@ class Server:
     floor = False
     kafka = False
     durable = False  # What is acknowledged is on disk.
+    repeated = False # The second turn of the round.
     takes = None     # The loads that it can take, if not all.
 
     def launch(self, process):
