@@ -55,7 +55,8 @@ struct raft_fetch {
     struct request *request;
     struct controller *c;
     struct shard_timer timeout;
-    bool looking; /* It waits for a place in a file, also if it would not wait for news. */
+    int64_t until_ms; /* When it ends. */
+    bool looking;     /* It waits for a place in a file, also if it would not wait for news. */
 };
 
 /* The batches of the read, if there are any; LOG_LATER: they are being looked up. */
@@ -103,6 +104,13 @@ static bool raft_fetch_try(struct raft_fetch *fetch, bool last)
     return true;
 }
 
+/* It waits in the controller's list, and until its time is over. */
+static void raft_fetch_attach(struct raft_fetch *fetch)
+{
+    list_prepend(&fetch->c->fetches, &fetch->link);
+    shard_timer_set(fetch->c->node->shard, &fetch->timeout, fetch->until_ms);
+}
+
 static void raft_fetch_detach(struct raft_fetch *fetch)
 {
     list_remove(&fetch->link);
@@ -128,11 +136,8 @@ void raft_turn(struct controller *c, bool last)
     c->fetches_due = false;
     list_foreach (link, &c->fetches) {
         struct raft_fetch *fetch = container_of(link, struct raft_fetch, link);
-        list_remove(&fetch->link);
-        if (!raft_fetch_try(fetch, last))
-            list_prepend(&c->fetches, &fetch->link);
-        else
-            shard_timer_cancel(&fetch->timeout);
+        raft_fetch_detach(fetch); /* An answer frees it. */
+        if (!raft_fetch_try(fetch, last)) raft_fetch_attach(fetch);
     }
 }
 
@@ -158,8 +163,8 @@ void raft_handle_fetch(struct shard *shard, struct request *request)
     request->parked = fetch;
     request->gone = raft_fetch_gone;
     request->patience_ms = wait_ms;
-    list_append(&c->fetches, &fetch->link);
-    shard_timer_set(shard, &fetch->timeout, io_now_ms(shard->io) + wait_ms);
+    fetch->until_ms = io_now_ms(shard->io) + wait_ms;
+    raft_fetch_attach(fetch);
 }
 
 /* ---- FetchSnapshot --------------------------------------------------------------------------- */
