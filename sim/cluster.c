@@ -100,6 +100,31 @@ static int cluster_open(struct cluster *cluster)
     return node_open(&options, &cluster->node);
 }
 
+/* Crashed on the way, or there was no end of it. */
+static bool cluster_ended(const struct cluster *cluster)
+{
+    return sim_node_crashed(cluster->machine) || history_violated(cluster->history);
+}
+
+static void cluster_wait(struct cluster *cluster, bool waits)
+{
+    sim_waits(cluster->world, waits);
+    cluster->waiting = waits;
+    cluster->waits_us = sim_now_us(cluster->world);
+    cluster->waits_turns = 0;
+}
+
+void cluster_waits(struct cluster *cluster)
+{
+    if (!cluster->waiting) return;
+    int64_t took_ms = (sim_now_us(cluster->world) - cluster->waits_us) / 1000;
+    if (++cluster->waits_turns < CLUSTER_WAITS_TURNS && took_ms < CLUSTER_WAITS_MS) return;
+    history_violation(cluster->history, "I23: the node %s for %lld ms and %u turns; %s",
+                      cluster->node == NULL ? "opens" : "closes", (long long)took_ms,
+                      cluster->waits_turns, cluster_last_words(cluster));
+    longjmp(cluster->dead, 1);
+}
+
 bool cluster_start(struct cluster *cluster)
 {
     assert(cluster->io == NULL);
@@ -112,10 +137,10 @@ bool cluster_start(struct cluster *cluster)
     }
     cluster->io = cluster->ios[0];
     cluster->refused = false;
-    sim_waits(cluster->world, true);
+    cluster_wait(cluster, true);
     int result = setjmp(cluster->dead) == 0 ? cluster_open(cluster) : -1;
-    sim_waits(cluster->world, false);
-    if (sim_node_crashed(cluster->machine)) return false;
+    cluster_wait(cluster, false);
+    if (cluster_ended(cluster)) return false;
     cluster->refused = result != 0;
     if (cluster->refused) cluster->node = NULL;
     return !cluster->refused;
@@ -123,6 +148,7 @@ bool cluster_start(struct cluster *cluster)
 
 const char *cluster_last_words(const struct cluster *cluster)
 {
+    if (cluster->said_count == 0) return "it said nothing";
     return cluster->said[(cluster->said_count - 1) % CLUSTER_SAID_MAX];
 }
 
@@ -144,10 +170,10 @@ void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice
 
 bool cluster_stop(struct cluster *cluster)
 {
-    sim_waits(cluster->world, true);
+    cluster_wait(cluster, true);
     if (setjmp(cluster->dead) == 0) cluster->node = node_close(cluster->node);
-    sim_waits(cluster->world, false);
-    if (sim_node_crashed(cluster->machine)) return false;
+    cluster_wait(cluster, false);
+    if (cluster_ended(cluster)) return false;
     if (io_mem(cluster->io)->used_bytes != 0)
         history_violation(cluster->history, "I21: %llu bytes are left after a clean stop",
                           (unsigned long long)io_mem(cluster->io)->used_bytes);

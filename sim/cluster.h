@@ -18,6 +18,11 @@
 #define CLUSTER_CONTROLLER_PORT 9093
 #define CLUSTER_ID              "Zm9sbG93ZXJzLWZvbGxvdw"
 
+/* An opening or a closing that takes longer is a violation (I23): longer than all that a node may
+ * wait for, and than it takes on the slowest disk. */
+#define CLUSTER_WAITS_MS    300000
+#define CLUSTER_WAITS_TURNS 1000000u
+
 struct cluster_shape {
     uint32_t shards;          /* dohle.shards */
     bool page_cache;          /* dohle.ack.durability=replicated: promises less. */
@@ -45,6 +50,9 @@ struct cluster {
     bool print; /* Say to stdout too. */
     uint32_t starts;
     bool refused; /* The last start: the node said that it cannot open. */
+    bool waiting; /* It is opening or closing: */
+    int64_t waits_us;
+    uint32_t waits_turns; /* since when, and for how many turns. */
     jmp_buf dead;
 };
 
@@ -65,6 +73,10 @@ const char *cluster_last_words(const struct cluster *cluster);
 
 /* One turn of the shard that has this handle. */
 void cluster_turn(struct cluster *cluster, const struct io *io);
+
+/* For the world's trace: a node that opens or closes has had a turn. When there is no end of it,
+ * that is noted as a violation and the call returns as if the machine had crashed. */
+void cluster_waits(struct cluster *cluster);
 
 /* End the process: nothing of it runs any more, the disk is settled. */
 void cluster_crash(struct cluster *cluster, enum sim_crash kind, uint64_t choice);

@@ -60,6 +60,7 @@ static void run_trace(void *context, const struct sim_trace *trace)
 {
     struct run *run = context;
     run->result->events++;
+    if (trace->kind[0] == 't' && strcmp(trace->kind, "turn") == 0) cluster_waits(&run->cluster);
     if (!run->trace) return;
     printf("%10lld us %-8s %-9s %-10s %8llu %6llu -> %lld\n", (long long)trace->at_us, trace->node,
            trace->kind, trace->name, (unsigned long long)trace->offset,

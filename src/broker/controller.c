@@ -162,6 +162,25 @@ static bool follow_record(void *context,
     return !f->bad;
 }
 
+static void controller_published(struct controller *c, const struct pending *pending)
+{
+    struct node *node = c->node;
+    image_commit(node->image, pending->offset_end);
+    node->image_offset = pending->offset_end;
+    node->kraft_version = controller_kraft_version(node);
+    if (!shards_publish(node, pending->buf, pending->offset_end))
+        controller_fail(c, "no memory to tell the shards");
+    c->snapshot_bytes += pending->buf->size_bytes;
+}
+
+/* Clients see all of a batch or nothing of it. */
+static void controller_not_applied(struct controller *c)
+{
+    controller_fail(c, "a committed record cannot be applied");
+    controller_snapshot_give_up(c);
+    image_undo(c->node->image, c->node->image_offset);
+}
+
 /* Apply what is committed to the broker's image. */
 static void controller_publish(struct controller *c, int64_t high_watermark)
 {
@@ -174,15 +193,10 @@ static void controller_publish(struct controller *c, int64_t high_watermark)
         struct pending *pending = container_of(c->pending.next, struct pending, link);
         if (pending->offset_end > high_watermark) break;
         if (metadata_batches_read(node->mem, view_of(pending->buf->data, pending->buf->size_bytes),
-                                  &reader) != 0) {
-            controller_fail(c, "a committed record cannot be applied");
-            break; /* The image has not got so far. */
-        }
-        node->image_offset = pending->offset_end;
-        node->kraft_version = controller_kraft_version(node);
-        if (!shards_publish(node, pending->buf, pending->offset_end))
-            controller_fail(c, "no memory to tell the shards");
-        c->snapshot_bytes += pending->buf->size_bytes;
+                                  &reader) == 0)
+            controller_published(c, pending);
+        else
+            controller_not_applied(c);
         list_remove(&pending->link);
         buf_release(pending->buf);
         mem_put(node->mem, pending, sizeof(*pending));
@@ -244,7 +258,7 @@ static void controller_effects(struct controller *c)
             log_set_high_watermark(c->log, effect.high_watermark);
             controller_publish(c, effect.high_watermark);
             c->fetches_due = true;
-            controller_answer(c, effect.high_watermark);
+            controller_answer(c, c->failed == NULL ? effect.high_watermark : -1);
             break;
         case QUORUM_NOTHING: break;
         }
@@ -528,8 +542,10 @@ static int controller_load(struct controller *c)
         log_range_release(&range);
     }
     arena_free(&arena);
-    for (uint32_t i = 0; i < node->count; i++)
+    for (uint32_t i = 0; i < node->count; i++) {
         node->peers[i]->image_offset = log_end_assigned(c->log);
+        image_keep_undo(node->peers[i]->image); /* Of the batch that is being applied. */
+    }
     return result;
 }
 

@@ -84,5 +84,8 @@ void controller_trim(struct controller *c);
  * has ended. */
 int64_t controller_snapshot_turn(struct controller *c);
 
+/* Give up one whose freeze is under way: it ends now, its file goes in a job. */
+void controller_snapshot_give_up(struct controller *c);
+
 /* Give up one that is not whole, wait for one that is being finished. Blocks. */
 void controller_snapshot_stop(struct controller *c);

@@ -151,6 +151,11 @@ static void snapshot_give_up(struct controller_snapshot *snapshot)
     snapshot_job(snapshot, snapshot_drop);
 }
 
+void controller_snapshot_give_up(struct controller *c)
+{
+    if (c->snapshot != NULL && c->snapshot->freeze != NULL) snapshot_give_up(c->snapshot);
+}
+
 static void snapshot_wrote(struct controller_snapshot *snapshot, int64_t result)
 {
     struct controller *c = snapshot->c;
@@ -260,7 +265,7 @@ int64_t controller_snapshot_turn(struct controller *c)
 
 void controller_snapshot_stop(struct controller *c)
 {
-    if (c->snapshot != NULL && c->snapshot->freeze != NULL) snapshot_give_up(c->snapshot);
+    controller_snapshot_give_up(c);
     while (c->snapshot != NULL) /* Its bytes are the job's until it ends. */
         io_turn(c->node->io, INT64_MAX);
 }

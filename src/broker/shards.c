@@ -66,10 +66,13 @@ static void published_opened(void *owner, struct letter *letter)
         metadata_batches_read(node->mem, view_of(batches->data, batches->size_bytes), &reader) != 0)
         node->failed = "a shard could not apply a committed record";
     node->kraft_version = published->kraft_version;
-    if (node->failed == NULL)
+    if (node->failed == NULL) {
+        image_commit(node->image, published->offset_end);
         node->image_offset = published->offset_end;
-    else
+    } else {
+        image_undo(node->image, node->image_offset); /* All of a batch, or nothing. */
         say(node->say, SAY_ERROR, "node", "shard %u: %s", node->index, node->failed);
+    }
     arena_free(&applying.arena);
     buf_release(batches);
     mem_put(node->mem, published, sizeof(*published));

@@ -222,7 +222,8 @@ MUST_USE enum image_result image_apply(struct image *image,
 /* What the last IMAGE_E_FAULT was about: constant text. */
 const char *image_fault(const struct image *image);
 
-/* Keep undo entries from now on (the controller's image). A new image keeps none. */
+/* Keep undo entries from now on: the controller's image until they are committed, a follower's
+ * within the batch that is being applied. A new image keeps none. */
 void image_keep_undo(struct image *image);
 
 /* Batches with a base offset below `offset` are committed / those at or above it are lost. */

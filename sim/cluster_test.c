@@ -1,0 +1,117 @@
+/* cluster_test.c - a simulated node in small: what seeds of the whole simulator once found, each as
+ * a story of its own, and the guard that ends a node which does not end itself. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "sim/client_admin.h"
+#include "sim/cluster.h"
+
+struct scene {
+    struct sim_world *world;
+    struct cluster cluster;
+    struct history history;
+    struct client *admin;
+    bool crashed;
+};
+
+static void scene_trace(void *context, const struct sim_trace *trace)
+{
+    struct scene *scene = context;
+    if (strcmp(trace->kind, "turn") == 0) cluster_waits(&scene->cluster);
+}
+
+/* A node that runs, an admin that will create one topic of two partitions. */
+static struct scene *scene_new(uint64_t seed, uint32_t shards)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    struct sim_options options = {
+        .forbid_blocking = true, .trace = scene_trace, .trace_context = scene};
+    cluster_options(&scene->cluster, &options);
+    scene->cluster.shape.shards = shards;
+    scene->world = sim_world_new(seed, &options);
+    cluster_init(&scene->cluster, scene->world, &scene->history);
+    scene->history.topic_count = 1;
+    scene->history.topics[0] = (struct history_topic){.name = "topic", .partitions = 2};
+    scene->admin = client_new(&client_admin_kind,
+                              &(struct client_seat){.world = scene->world,
+                                                    .history = &scene->history,
+                                                    .seed = seed,
+                                                    .host = sim_node_host(scene->cluster.machine)});
+    assert_true(cluster_start(&scene->cluster));
+    return scene;
+}
+
+static void scene_free(struct scene *scene)
+{
+    client_free(scene->admin);
+    sim_world_free(scene->world);
+    history_free(&scene->history);
+    free(scene);
+}
+
+static void scene_pass(struct scene *scene, int64_t ms)
+{
+    int64_t until_us = sim_now_us(scene->world) + ms * 1000;
+    while (sim_now_us(scene->world) < until_us && !history_violated(&scene->history)) {
+        struct io *who;
+        switch (sim_step(scene->world, until_us, &who)) {
+        case SIM_TURN:
+            if (sim_tag_of(who) == &scene->cluster)
+                cluster_turn(&scene->cluster, who);
+            else
+                client_turn(sim_tag_of(who));
+            break;
+        case SIM_CRASHED: fail(); break;
+        case SIM_NOTHING: sim_pass(scene->world, until_us); break;
+        case SIM_UNTIL: break;
+        }
+    }
+}
+
+/* Any one allocation fails while a topic is created: clients see the topic with all its partitions,
+ * or not at all (seed 1685: half of a batch of metadata was applied). */
+static void a_topic_is_created_without_memory(void **state)
+{
+    (void)state;
+    uint32_t made = 0;
+    for (uint32_t nth = 1; nth <= 150; nth++) {
+        struct scene *scene = scene_new(nth, 1);
+        sim_node_fail_memory(scene->cluster.machine, nth, nth % 3 == 0);
+        scene_pass(scene, 500);
+        sim_node_heal(scene->cluster.machine);
+        scene_pass(scene, 1500);
+        if (history_violated(&scene->history))
+            fail_msg("allocation %u: %s", nth, scene->history.violation);
+        made += scene->history.topics[0].known;
+        scene_free(scene);
+    }
+    assert_in_range(made, 20, 149); /* Some of them struck. */
+}
+
+/* A node that does not stop is told of, not waited for. */
+static void a_stop_without_an_end(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new(7, 1);
+    sim_node_fault(scene->cluster.machine, &(struct sim_fault){.kind = SIM_FAULT_STALL,
+                                                               .for_good = true,
+                                                               .stall_ms = 2 * CLUSTER_WAITS_MS});
+    scene_pass(scene, 20);
+    assert_false(cluster_stop(&scene->cluster));
+    assert_non_null(strstr(scene->history.violation, "I23: the node closes"));
+    scene_free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_topic_is_created_without_memory),
+        cmocka_unit_test(a_stop_without_an_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
