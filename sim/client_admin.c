@@ -56,7 +56,7 @@ static void admin_listed(struct client *client, const struct metadata_response *
             client_error(client, "Metadata", topic->error_code);
             return;
         }
-        if (topic->is_internal) continue;
+        if (topic->is_internal || !history_topic_name(topic->name)) continue;
         int32_t at = client_topic_of(client, topic->name, topic->topic_id);
         if (at < 0) return;
         seen[at] = true;

@@ -332,6 +332,14 @@ static bool member_waits_for(const struct client_member *member, int16_t api)
     return false;
 }
 
+/* Two of one instance id, one of each protocol, throw each other's joins out for ever, as they do
+ * in Kafka: in the end the one that is not wanted stops asking. */
+static bool member_gives_up(struct client_member *member)
+{
+    const struct membership_seat *seat = client_member_seat(member);
+    return !member->client.storm && !seat->wants_in && !seat->in && seat->member_id[0] == '\0';
+}
+
 static void member_goes_on(struct client_member *member)
 {
     switch (member->state) {
@@ -341,7 +349,11 @@ static void member_goes_on(struct client_member *member)
         if (member->call_count == 0) member->protocol->join(member);
         return;
     case MEMBER_JOINING:
-        if (member->call_count == 0) member->protocol->join(member);
+        if (member->call_count > 0) return;
+        if (member_gives_up(member))
+            member->state = MEMBER_OUT;
+        else
+            member->protocol->join(member);
         return;
     case MEMBER_SYNCING:
     case MEMBER_LEAVING: return; /* They end with their answer, or with the connection. */

@@ -92,6 +92,13 @@ void history_claim(struct history *history,
                    struct history_value value,
                    enum history_claim claim);
 
+/* Is it the name of a topic of the history, not of one that a client has for itself? */
+#define HISTORY_TOPIC_PREFIX "topic"
+static inline bool history_topic_name(struct view name)
+{
+    return name.size > 5 && memcmp(name.data, HISTORY_TOPIC_PREFIX, 5) == 0;
+}
+
 /* A topic was acknowledged or listed with this id. */
 void history_topic(struct history *history, uint32_t topic, struct uuid id, int32_t partitions);
 

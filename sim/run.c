@@ -7,6 +7,7 @@
 #include "broker/controller.h"
 #include "sim/client_admin.h"
 #include "sim/client_deleter.h"
+#include "sim/client_keeper.h"
 #include "sim/client_member.h"
 #include "sim/client_producer.h"
 #include "sim/client_reader.h"
@@ -29,6 +30,7 @@ struct run {
     uint32_t client_count;
     struct client_reader *auditor; /* One of them. */
     struct client_watcher *watcher;
+    struct client_keeper *keeper; /* NULL: none. */
     struct membership groups[HISTORY_GROUPS_MAX];
     struct commits commits[HISTORY_GROUPS_MAX];
     uint32_t group_count;
@@ -114,6 +116,14 @@ static void run_deleter(struct run *run, struct chance *shape)
     if (chance_percent(shape, 40)) run_add(run, client_new(&client_deleter_kind, &seat));
 }
 
+static void run_keeper(struct run *run, struct chance *shape)
+{
+    struct client_seat seat = run_seat(run);
+    if (!chance_percent(shape, 50)) return;
+    run->keeper = client_keeper_new(&seat, (enum client_keeper_rule)chance_below(shape, 3));
+    run_add(run, client_keeper_base(run->keeper));
+}
+
 /* Groups of classic members, of consumer members, and of both. */
 static void run_groups(struct run *run, struct chance *shape)
 {
@@ -149,6 +159,8 @@ static void run_settings(struct run *run, struct chance *shape)
     cluster_set(cluster, "offsets.topic.num.partitions", 1 + chance_below(shape, 4));
     cluster_set(cluster, "offsets.topic.replication.factor", 1);
     cluster_set(cluster, "offsets.topic.segment.bytes", 1048576); /* The least there is. */
+    cluster_set(cluster, "log.retention.check.interval.ms", 400);
+    cluster_set(cluster, "log.cleaner.backoff.ms", 300);
     cluster_set(cluster, "group.min.session.timeout.ms", 1000);
     cluster_set(cluster, "group.initial.rebalance.delay.ms", chance_below(shape, 2) * 300);
     cluster_set(cluster, "group.consumer.min.session.timeout.ms", 1000);
@@ -171,6 +183,7 @@ static void run_shape_clients(struct run *run, struct chance *shape)
     run_clients(run, shape);
     run_groups(run, shape);
     run_deleter(run, shape);
+    run_keeper(run, shape);
 }
 
 static void run_shape(struct run *run)
@@ -509,6 +522,7 @@ static void run_audit(struct run *run, const char *phase)
     }
     client_reader_audits(run->auditor);
     client_watcher_audits(run->watcher);
+    if (run->keeper != NULL) client_keeper_audits(run->keeper);
     history_audit_begin(&run->history);
     run_settle(run, phase);
     if (!history_violated(&run->history)) history_audit_end(&run->history);
@@ -555,6 +569,10 @@ void run_seed(const struct run_options *options, struct run_result *result)
         result->removals += run->groups[i].removals;
     }
     result->deletes = run->history.deletes;
+    if (run->keeper != NULL) {
+        result->kept = client_keeper_written(run->keeper);
+        result->gone = client_keeper_gone(run->keeper);
+    }
     if (run->kind == RUN_CONTROLLER) {
         population_tell(&run->population, &result->population);
     } else {

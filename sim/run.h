@@ -45,6 +45,8 @@ struct run_result {
     uint64_t acknowledged, read; /* Records. */
     uint64_t commits, removals;  /* Acknowledged; members that were told that they are none. */
     uint64_t deletes;            /* DeleteRecords, acknowledged. */
+    uint64_t kept;               /* Records written to topics with a rule of what stays, */
+    uint64_t gone;               /* and those that were gone by the rule. */
     uint64_t tales;              /* Groups that were described as their members see them, */
     uint64_t tales_compared;     /* and those that were held against the tale before a crash. */
     struct population_told population;

@@ -23,7 +23,8 @@
 
 struct totals {
     uint32_t passed, failed;
-    uint64_t events, acknowledged, read, commits, removals, deletes, tales, tales_compared;
+    uint64_t events, acknowledged, read, commits, removals, deletes, kept, gone, tales,
+        tales_compared;
     int64_t simulated_us, used_us; /* The second: of the cores. */
     struct population_told population;
     uint64_t faults[RUN_FAULTS];
@@ -140,6 +141,8 @@ static void totals_add(struct totals *totals, const struct run_result *result)
     totals->commits += result->commits;
     totals->removals += result->removals;
     totals->deletes += result->deletes;
+    totals->kept += result->kept;
+    totals->gone += result->gone;
     totals->tales += result->tales;
     totals->tales_compared += result->tales_compared;
     totals->simulated_us += result->simulated_us;
@@ -169,11 +172,12 @@ static void print_clients(const struct totals *totals)
 {
     printf(
         "%llu records acknowledged, %llu read; %llu commits of offsets; %llu members removed; %llu "
-        "deletions; %llu "
+        "deletions; %llu of %llu records gone by retention or compaction; %llu "
         "groups as their members see them, %llu as before a restart\n",
         (unsigned long long)totals->acknowledged, (unsigned long long)totals->read,
         (unsigned long long)totals->commits, (unsigned long long)totals->removals,
-        (unsigned long long)totals->deletes, (unsigned long long)totals->tales,
+        (unsigned long long)totals->deletes, (unsigned long long)totals->gone,
+        (unsigned long long)totals->kept, (unsigned long long)totals->tales,
         (unsigned long long)totals->tales_compared);
 }
 
