@@ -325,9 +325,19 @@ static void call_decide(struct controller *c, struct controller_call *call)
         call_wait(c, call);
 }
 
+/* What this process asks could have come from another one: its version carries all that it says
+ * (decisions/0003). What clients ask was decoded, and is not asserted. */
+static void controller_check_own(const struct controller_call *call)
+{
+    const struct wire_form *form = wire_form(wire_api(call->api_key)->request, call->version);
+    assert(form != NULL);
+    assert(wire_unsupported(form, call->in) == NULL);
+}
+
 void controller_submit(struct node *node, struct controller_call *call)
 {
     struct controller *c = node->controller;
+    if (call->client == NULL && !call->forwarded) controller_check_own(call);
     if (call->api_key == wire_broker_heartbeat_request.api_key) {
         /* It counts from when it came, however long it waits here. */
         const struct broker_heartbeat_request *beat = call->in;
