@@ -36,7 +36,7 @@ static struct scene *scene_new(uint64_t seed, uint32_t shards)
     scene->world = sim_world_new(seed, &options);
     cluster_init(&scene->cluster, scene->world, &scene->history);
     scene->history.topic_count = 1;
-    scene->history.topics[0] = (struct history_topic){.name = "topic", .partitions = 2};
+    scene->history.topics[0] = (struct history_topic){.name = "topic0", .partitions = 2};
     scene->admin = client_new(&client_admin_kind,
                               &(struct client_seat){.world = scene->world,
                                                     .history = &scene->history,
