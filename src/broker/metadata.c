@@ -16,9 +16,6 @@
 #include "net/connection.h"
 #include "net/listener.h"
 
-/* Limit of partitions in one DescribeTopicPartitions answer: max.request.partition.size.limit. */
-#define DESCRIBE_PARTITIONS_MAX 2000
-
 static const struct node_listener *own_listener(const struct node *node, const char *name)
 {
     for (uint32_t i = 0; i < node->options.listener_count; i++)
@@ -498,7 +495,6 @@ void handle_describe_topic_partitions(struct shard *shard, struct request *reque
     const struct describe_topic_partitions_request *in = request->message;
     struct describe_topic_partitions_response *out = request_response(request);
     int32_t count = 0;
-    (void)shard;
     struct view *names = described_names(request, &count);
     if (out != NULL)
         out->topics.items =
@@ -507,7 +503,9 @@ void handle_describe_topic_partitions(struct shard *shard, struct request *reque
         request_close(request, "no memory for an answer");
         return;
     }
-    struct described d = {out, MAX(1, MIN(in->response_partition_limit, DESCRIBE_PARTITIONS_MAX))};
+    int32_t most =
+        (int32_t)broker_setting_number(node_of(shard), "max.request.partition.size.limit");
+    struct described d = {out, MAX(1, MIN(in->response_partition_limit, most))};
     bool refused = in->cursor != NULL && !described_cursor_fits(in, names, count);
     for (int32_t i = 0; i < count; i++) {
         if (i > 0 && view_equal(names[i], names[i - 1])) continue;

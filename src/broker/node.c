@@ -21,8 +21,7 @@
 #include "gen/api_versions_request.h"
 #include "gen/api_versions_response.h"
 
-#define NODE_READY_MS 30000 /* To register and unfence. */
-#define NODE_DRAIN_MS 5000  /* For requests in process at a stop. */
+#define NODE_DRAIN_MS 5000 /* For requests in process at a stop. */
 
 /* What a part that would take `usual` bytes in all gets of dohle.memory.max; 0: the usual. */
 static uint32_t node_memory_share(const struct node *node, uint32_t usual)
@@ -64,6 +63,7 @@ static int node_logs(struct node *node)
             broker_setting_number(node, "log.flush.offset.checkpoint.interval.ms"),
         .high_watermark_interval_ms =
             broker_setting_number(node, "replica.high.watermark.checkpoint.interval.ms"),
+        .cleaner_off = view_is(broker_setting(node, VIEW("log.cleaner.enable")), "false"),
         .cleaner_backoff_ms = broker_setting_number(node, "log.cleaner.backoff.ms"),
         .part = node->count > 1 ? &node->logs_part : NULL,
         .say = node_log_says,
@@ -336,7 +336,8 @@ uint32_t node_turn(struct node *node, int64_t until_ms)
 
 static int node_become_ready(struct node *node)
 {
-    int64_t limit_ms = io_now_ms(node->io) + NODE_READY_MS;
+    int64_t most_ms = broker_setting_number(node, "initial.broker.registration.timeout.ms");
+    int64_t limit_ms = io_now_ms(node->io) + most_ms;
     if (!node->options.controller_only && !lifecycle_start(node)) return -ENOMEM;
     while (node_not_ready(node) != NULL) {
         const char *failure = controller_failure(node);
@@ -346,7 +347,7 @@ static int node_become_ready(struct node *node)
             return -EIO;
         }
         if (io_now_ms(node->io) >= limit_ms) {
-            say(node->say, SAY_ERROR, "node", "not ready after %d s: %s", NODE_READY_MS / 1000,
+            say(node->say, SAY_ERROR, "node", "not ready after %lld ms: %s", (long long)most_ms,
                 node_not_ready(node));
             return -ETIMEDOUT;
         }

@@ -104,6 +104,10 @@ void topic_log_config(const struct node *node, struct view topic, struct log_con
         topic_setting_number(node, topic, "message.timestamp.after.max.ms");
     out->producer_id_expiration_ms = broker_setting_number(node, "producer.id.expiration.ms");
     out->segment_bytes = (uint32_t)topic_setting_number(node, topic, "segment.bytes");
+    struct view tiny = topic_setting(node, topic, VIEW("internal.segment.bytes"));
+    int64_t bytes;
+    if (!tiny.null && config_parse_int64(tiny, &bytes))
+        out->segment_bytes = (uint32_t)MAX(bytes, 1);
     out->segment_index_bytes = (uint32_t)topic_setting_number(node, topic, "segment.index.bytes");
     out->index_interval_bytes = (uint32_t)topic_setting_number(node, topic, "index.interval.bytes");
     out->max_message_bytes = (uint32_t)topic_setting_number(node, topic, "max.message.bytes");
@@ -121,4 +125,5 @@ void topic_log_config(const struct node *node, struct view topic, struct log_con
     out->cleanup_compact = config_list_has(cleanup, VIEW("compact"));
     out->cleanup_delete = config_list_has(cleanup, VIEW("delete"));
     out->preallocate = flag_of(node, topic, "preallocate");
+    out->header_only = view_is(broker_setting(node, VIEW("dohle.produce.validation")), "header");
 }
