@@ -208,8 +208,7 @@ static void change_finish(struct log_work *work, int64_t result)
     log->touched = true;
     if (full) { /* Some files have changed: find out which. The caller asks again. */
         log_directory_full(log->directory);
-        log->recover = true;
-        log->directory->unrecovered++;
+        log_recover_later(log);
         log->change_full = true;
     }
     log->logs->watermarks_moved = log->logs->starts_moved = true;

@@ -296,7 +296,8 @@ static void load_ready(struct load *load)
     producers_watermark(&log->producers, log->watermark);
     log_active(log)->jitter_ms = segment_jitter(log);
     log->touched |= log->recover || log->recovery.index_errors > 0;
-    log->recover = log->retain_failed = false;
+    log->retain_failed = false;
+    if (log->recover) log_recover_over(log);
     log->state = LOG_READY;
 }
 
@@ -306,7 +307,7 @@ static void load_finish(struct log_work *work, int64_t result)
     struct log *log = work->log;
     struct logs *logs = log->logs;
     log->producers.mem = log->producers.map.mem = logs->mem;
-    bool recovered = log->recover;
+    logs->loading--;
     if (log->state == LOG_GONE) { /* Deleted while it was being opened. */
         log_unload(log);
         mem_put(logs->mem, load, sizeof(*load));
@@ -315,7 +316,6 @@ static void load_finish(struct log_work *work, int64_t result)
     }
     if (result == 0 && !load->damaged) {
         load_ready(load);
-        if (recovered) log->directory->unrecovered--;
         if (load->stray)
             logs_say(logs, "partition %.*s-%d: its folder was another topic's and is now *-stray",
                      (int)log->topic.size, (const char *)log->topic.data, log->partition);
@@ -389,6 +389,7 @@ int log_load_start(struct log *log)
     load->work.run = load_run;
     load->work.finish = load_finish;
     log->state = LOG_OPENING;
+    logs->loading++;
     log_work_add(log, &load->work);
     return LOG_LATER;
 }

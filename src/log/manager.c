@@ -180,8 +180,7 @@ static bool list_partition(struct listing *listing, const struct names_folder *f
         return false;
     }
     log->has_folder = true;
-    log->recover = !directory->clean;
-    directory->unrecovered += log->recover;
+    if (!directory->clean) log_recover_later(log);
     return true;
 }
 
@@ -361,9 +360,9 @@ static struct logs *logs_new(struct io *io, const struct logs_options *options)
     logs->options = *options;
     open_defaults(&logs->options);
     logs_space_open(logs);
-    struct list *const lists[] = {&logs->gone,  &logs->retaining,    &logs->changing,
-                                  &logs->ready, &logs->telling,      &logs->watches,
-                                  &logs->files, &logs->spare_writes, &logs->indexed};
+    struct list *const lists[] = {
+        &logs->gone,    &logs->retaining, &logs->changing,     &logs->ready,   &logs->telling,
+        &logs->watches, &logs->files,     &logs->spare_writes, &logs->indexed, &logs->recovering};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);
     map_init(&logs->map, mem, io_random(io, IO_RANDOM_HASH));

@@ -34,9 +34,9 @@ struct log *log_new(struct log_directory *directory, struct view topic, int32_t 
     log->checkpoint_start = -1;
     log->checkpoint_cleaner = -1;
     log->recovery_cap = INT64_MAX;
-    struct list *const lists[] = {&log->writes,   &log->ready,    &log->watches, &log->telling,
-                                  &log->works,    &log->queries,  &log->names,   &log->gone,
-                                  &log->changing, &log->retaining};
+    struct list *const lists[] = {&log->writes,   &log->ready,     &log->watches,   &log->telling,
+                                  &log->works,    &log->queries,   &log->names,     &log->gone,
+                                  &log->changing, &log->retaining, &log->recovering};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);
     producers_init(&log->producers, logs->mem, 0);
@@ -61,6 +61,7 @@ void log_free(struct log *log)
     list_remove(&log->gone);
     list_remove(&log->changing);
     list_remove(&log->retaining);
+    list_remove(&log->recovering);
     while (list_pop(&log->watches) != NULL)
         continue;
     if (log->metadata_file != NULL) io_disk_close(logs->io, log->metadata_file);
@@ -129,8 +130,7 @@ static int replica_new(struct logs *logs, const struct logs_replica *in, struct 
     struct log *log = log_new(directory, in->topic, in->partition);
     if (log == NULL) return LOG_E_MEMORY;
     log->has_folder = log->unlisted = in->on_disk;
-    log->recover = in->on_disk && !directory->clean;
-    directory->unrecovered += log->recover;
+    if (in->on_disk && !directory->clean) log_recover_later(log);
     if (lost != NULL) {
         map_remove(&logs->lost, lost);
         mem_put(logs->mem, container_of(lost, struct log_lost, node), sizeof(struct log_lost));
@@ -274,7 +274,7 @@ static void replica_end(struct log *log, struct log_task *task, bool stray)
 {
     struct logs *logs = log->logs;
     assert(log->state != LOG_GONE);
-    if (log->recover) log->directory->unrecovered--;
+    if (log->recover) log_recover_over(log);
     if (log->state != LOG_OPENING)
         for (uint32_t i = 0; i < log->segment_count; i++)
             log_unsynced_drop(log->segments[i]);

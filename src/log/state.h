@@ -191,6 +191,7 @@ struct log {
     struct list names;     /* On directory->names. */
     struct list changing;  /* On logs->changing, until its change can start. */
     struct list retaining; /* On logs->retaining. */
+    struct list recovering;       /* On logs->recovering, as long as `recover`. */
     struct clean *cleaning;       /* A compaction works on it; or NULL. */
     bool unclean;                 /* Its batches do not hold: not compacted any more. */
     bool background;              /* Opened for a task only: may be closed again. */
@@ -279,11 +280,12 @@ struct logs {
     struct logs_options options; /* `paths` is not kept. */
     struct log_directory *directories;
     uint32_t directory_count;
-    struct map map;        /* struct log. */
-    struct map lost;       /* struct log_lost: named by a checkpoint, without a folder. */
-    struct list changing;  /* Logs that wait for their change to start. */
-    struct list retaining; /* Logs whose retention is due. */
-    struct list gone;      /* Deleted logs that something still points to. */
+    struct map map;         /* struct log. */
+    struct map lost;        /* struct log_lost: named by a checkpoint, without a folder. */
+    struct list changing;   /* Logs that wait for their change to start. */
+    struct list retaining;  /* Logs whose retention is due. */
+    struct list recovering; /* Logs not yet recovered. */
+    struct list gone;       /* Deleted logs that something still points to. */
     struct list ready;
     struct list telling;
     struct list watches;
@@ -295,6 +297,7 @@ struct logs {
     uint32_t spare_write_count;
     struct compress_work compress;
     uint32_t in_flight;        /* Operations of any kind. */
+    uint32_t loading;          /* Of them, logs that are being opened. */
     struct clean *cleaning;    /* The compaction that runs; or NULL. */
     struct clean *clean_again; /* It met a full disk half done. */
     uint64_t cleaned;          /* Passes that ended well. */
@@ -522,6 +525,10 @@ void tasks_checkpoint_lines(struct log_directory *directory,
                             struct sink *out);
 MUST_USE int tasks_checkpoint_write(struct log_directory *directory, enum checkpoint_kind kind);
 int64_t log_recovery_point(const struct log *log);
+/* It waits for its recovery, before its first use or in the background; it has it behind it, or is
+ * gone. As long as one waits there is no clean mark. */
+void log_recover_later(struct log *log);
+void log_recover_over(struct log *log);
 void log_epochs_flush(struct log *log);
 
 /* resume.c: let the log write what a recovery needs to begin near its end, if that is due; `timed`:

@@ -314,18 +314,35 @@ static void retain_turn(struct logs *logs)
     }
 }
 
+void log_recover_later(struct log *log)
+{
+    assert(!log->recover);
+    log->recover = true;
+    log->directory->unrecovered++;
+    list_append(&log->logs->recovering, &log->recovering);
+}
+
+void log_recover_over(struct log *log)
+{
+    assert(log->recover);
+    assert(log->directory->unrecovered > 0);
+    log->recover = false;
+    log->directory->unrecovered--;
+    list_remove(&log->recovering);
+}
+
 /* One log at a time that was not recovered yet: one that is asked for waits for one other at most.
  */
 static void recover_one(struct logs *logs)
 {
-    if (logs->stopping) return;
-    map_foreach (node, &logs->map) {
-        if (container_of(node, struct log, node)->state == LOG_OPENING) return;
-    }
-    map_foreach (node, &logs->map) {
-        struct log *log = container_of(node, struct log, node);
-        if (!log->recover || log->state != LOG_CLOSED || log->directory->error != 0) continue;
-        if (log_open(log) == LOG_LATER) return;
+    if (logs->stopping || logs->loading > 0) return;
+    list_foreach (node, &logs->recovering) {
+        struct log *log = container_of(node, struct log, recovering);
+        if (log->state != LOG_CLOSED || log->directory->error != 0) continue;
+        if (log_open(log) != LOG_LATER) continue;
+        list_remove(node); /* Behind the others, should it fail. */
+        list_append(&logs->recovering, node);
+        return;
     }
 }
 
