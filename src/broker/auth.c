@@ -12,3 +12,8 @@ bool auth_allows(const struct request *request,
     (void)name;
     return true;
 }
+
+bool auth_is_broker(const struct request *request)
+{
+    return auth_allows(request, AUTH_CLUSTER_ACTION, AUTH_CLUSTER, VIEW("kafka-cluster"));
+}

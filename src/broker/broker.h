@@ -107,6 +107,9 @@ bool auth_allows(const struct request *request,
                  enum auth_resource resource,
                  struct view name);
 
+/* May it do what brokers do: CLUSTER_ACTION on the cluster. */
+bool auth_is_broker(const struct request *request);
+
 /* What Kafka reports as authorized operations without an authorizer. */
 #define AUTH_TOPIC_OPERATIONS   0x0df8
 #define AUTH_CLUSTER_OPERATIONS 0x1fa0

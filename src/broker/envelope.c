@@ -120,7 +120,7 @@ void handle_envelope(struct shard *shard, struct request *request)
     *envelope = (struct envelope){.request = request, .response = response};
     void *message = NULL;
     int16_t error = KAFKA_NONE;
-    if (!auth_allows(request, AUTH_CLUSTER_ACTION, AUTH_CLUSTER, VIEW("kafka-cluster")))
+    if (!auth_is_broker(request))
         error = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
     else if (in->client_host_address.size != 4 && in->client_host_address.size != 16)
         error = KAFKA_INVALID_REQUEST;

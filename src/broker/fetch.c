@@ -46,8 +46,10 @@ static int16_t fetch_locate(struct fetch *fetch, struct fetch_item *item)
                                                            : KAFKA_UNKNOWN_TOPIC_ID;
     if (item->cached != NULL) item->cached->known = topic != NULL;
     struct view name = topic != NULL ? topic->name : item->wanted.name;
-    if (!auth_allows(fetch->request, AUTH_READ, AUTH_TOPIC, name))
-        return KAFKA_TOPIC_AUTHORIZATION_FAILED;
+    bool allowed = fetch->replica_id >= 0
+                       ? auth_is_broker(fetch->request)
+                       : auth_allows(fetch->request, AUTH_READ, AUTH_TOPIC, name);
+    if (!allowed) return KAFKA_TOPIC_AUTHORIZATION_FAILED;
     if (topic == NULL) return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
     int16_t error = fetch_is_old(fetch->request) ? fetch_old_check(fetch, topic) : KAFKA_NONE;
     if (error != KAFKA_NONE) return error;
@@ -492,7 +494,8 @@ void fetch_init(struct fetch *fetch, struct request *request)
     *fetch = (struct fetch){.request = request, .node = node_of(request->shard)};
     fetch->by_topic_id = request->version >= 13;
     fetch->read_committed = in->isolation_level == 1;
-    fetch->replica_id = request->version >= 15 ? in->replica_state.replica_id : in->replica_id;
+    int32_t replica_id = request->version >= 15 ? in->replica_state.replica_id : in->replica_id;
+    fetch->replica_id = MAX(replica_id, -1); /* Kafka reads to the log's end for -3, its own. */
     fetch->replica_epoch = request->version >= 15 ? in->replica_state.replica_epoch : -1;
     int64_t broker_max = broker_setting_kept(fetch->node, &fetch->node->fetch_max_bytes);
     int64_t max = request->version >= 3 ? MAX(in->max_bytes, 0) : INT32_MAX;

@@ -64,12 +64,21 @@ static void listed_done(struct listed *item)
     if (--item->listing->pending == 0) listing_finish(item->listing);
 }
 
+/* A broker reads to the end. Kafka believes whatever id is not -1; here it must be a broker's, and
+ * the client be one that may act as a broker. */
+static bool listed_for_broker(const struct listed *item)
+{
+    const struct request *request = item->listing->request;
+    const struct list_offsets_request *in = request->message;
+    return in->replica_id >= 0 && auth_is_broker(request);
+}
+
 /* What this reader may see. */
 static int64_t listed_end(const struct listed *item)
 {
     const struct list_offsets_request *in = item->listing->request->message;
     const struct log *log = item->replica->log;
-    if (in->replica_id != -1) return log_end_assigned(log);
+    if (listed_for_broker(item)) return log_end_assigned(log);
     return in->isolation_level == 1 ? log_last_stable(log) : log_high_watermark(log);
 }
 
@@ -134,7 +143,6 @@ static uint32_t old_places(const struct listed *item)
 
 static void listed_old(struct listed *item)
 {
-    const struct list_offsets_request *in = item->listing->request->message;
     int64_t high_watermark = log_high_watermark(item->replica->log);
     uint32_t left = old_places(item);
     uint32_t room = MIN(left, (uint32_t)MAX(item->old_max, 0));
@@ -144,7 +152,7 @@ static void listed_old(struct listed *item)
     for (; offsets != NULL && (uint32_t)count < room && left > 0; left--) {
         struct old_place place;
         if (!old_place_at(item, left - 1, &place)) break;
-        bool beyond = in->replica_id == -1 && place.offset > high_watermark;
+        bool beyond = !listed_for_broker(item) && place.offset > high_watermark;
         if (beyond && count > 0) continue; /* It stands there already, as the high watermark. */
         offsets[count++] = beyond ? high_watermark : place.offset;
     }
@@ -341,7 +349,7 @@ static void epoch_end(struct request *request,
     struct replica *replica = NULL;
     wire_struct_defaults(&wire_offset_for_leader_epoch_response_epoch_end_offset_shape, out);
     out->partition = in->partition;
-    if (!auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, topic))
+    if (!auth_is_broker(request) && !auth_allows(request, AUTH_DESCRIBE, AUTH_TOPIC, topic))
         out->error_code = KAFKA_TOPIC_AUTHORIZATION_FAILED;
     else
         out->error_code = known == NULL ? KAFKA_UNKNOWN_TOPIC_OR_PARTITION

@@ -308,6 +308,8 @@ static void cluster_nodes(struct request *request,
 static int16_t cluster_check(struct request *request, int8_t wanted, struct view *message)
 {
     bool controller = request->listener->kind == WIRE_CONTROLLER;
+    if (controller && !auth_allows(request, AUTH_ALTER, AUTH_CLUSTER, VIEW("kafka-cluster")))
+        return KAFKA_CLUSTER_AUTHORIZATION_FAILED;
     if (wanted != ENDPOINT_BROKERS && wanted != ENDPOINT_CONTROLLERS) {
         *message = broker_text(request, "endpoint type %d is not known", wanted);
         return KAFKA_UNSUPPORTED_ENDPOINT_TYPE;

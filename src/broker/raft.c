@@ -31,9 +31,7 @@ static void *raft_response(struct request *request, int16_t *error)
 {
     void *response = request_response(request);
     if (response == NULL) request_close(request, "no memory for an answer of the quorum");
-    *error = auth_allows(request, AUTH_CLUSTER_ACTION, AUTH_CLUSTER, VIEW("kafka-cluster"))
-                 ? KAFKA_NONE
-                 : KAFKA_CLUSTER_AUTHORIZATION_FAILED;
+    *error = auth_is_broker(request) ? KAFKA_NONE : KAFKA_CLUSTER_AUTHORIZATION_FAILED;
     return response;
 }
 
