@@ -5,6 +5,8 @@
  * Answers leave in the order of arrival: a request answered before its turn keeps its encoded
  * answer in its own arena. The usual answer, first in line and without file ranges, is encoded
  * straight into the connection's chunk and the request is free at once. */
+#include <stdio.h>
+
 #include "net/errand.h"
 #include "net/inside.h"
 
@@ -121,12 +123,12 @@ static void say_request(struct request *request,
                         const char *word,
                         int64_t took_ms)
 {
-    char client[80];
+    char client[80], from[sizeof(request->peer->host) + 8] = "a closed connection";
     const struct io_address *peer = request->peer;
+    if (peer != NULL) (void)snprintf(from, sizeof(from), "%s:%u", peer->host, peer->port);
     say(request->shard->say, level, "request",
-        "%s%s v%d from %s:%u on %s, client \"%s\", id %d: %u bytes, %lld ms", word,
-        request->api->name, request->version, peer != NULL ? peer->host : "?",
-        peer != NULL ? peer->port : 0u, request->listener->name,
+        "%s%s v%d from %s on %s, client \"%s\", id %d: %u bytes, %lld ms", word, request->api->name,
+        request->version, from, request->listener->name,
         say_bytes(request->client_id, client, sizeof(client)), request->correlation_id,
         request->frame_bytes, (long long)took_ms);
 }
