@@ -1,5 +1,8 @@
-/* client_admin.c - an admin: creates the topics, then asks for all of them now and then. */
+/* client_admin.c - see client_admin.h. */
 #include "sim/client_admin.h"
+
+#include "gen/alter_client_quotas_request.h"
+#include "gen/alter_client_quotas_response.h"
 #include "gen/create_topics_request.h"
 #include "gen/create_topics_response.h"
 #include "gen/errors.h"
@@ -8,6 +11,41 @@
 
 #define API_METADATA      3
 #define API_CREATE_TOPICS 19
+#define API_ALTER_QUOTAS  49
+
+static struct client_admin *admin_of(struct client *client)
+{
+    return container_of(client, struct client_admin, client);
+}
+
+/* Is the quota not as it is to be? */
+static bool admin_is_to_limit(const struct client_admin *admin)
+{
+    if (admin->request_percentage <= 0) return false;
+    return admin->client.storm ? !admin->limited : !admin->lifted;
+}
+
+static void admin_limit(struct client_admin *admin)
+{
+    struct alter_client_quotas_request request;
+    struct alter_client_quotas_request_entry_data entry;
+    struct alter_client_quotas_request_entity_data entity;
+    struct alter_client_quotas_request_op_data op;
+    wire_defaults(&wire_alter_client_quotas_request, &request);
+    wire_struct_defaults(&wire_alter_client_quotas_request_entry_data_shape, &entry);
+    wire_struct_defaults(&wire_alter_client_quotas_request_entity_data_shape, &entity);
+    wire_struct_defaults(&wire_alter_client_quotas_request_op_data_shape, &op);
+    entity.entity_type = VIEW("client-id");
+    entity.entity_name = VIEW(CLIENT_MEMBER_ID);
+    op.key = VIEW("request_percentage");
+    op.value = admin->request_percentage;
+    op.remove = admin->lifts = !admin->client.storm;
+    entry.entity.items = &entity;
+    entry.ops.items = &op;
+    request.entries.items = &entry;
+    entry.entity.count = entry.ops.count = request.entries.count = 1;
+    wire_link_send(&admin->client.link, API_ALTER_QUOTAS, 1, &request);
+}
 
 static void admin_create(struct client *client, const struct history_topic *topic)
 {
@@ -38,6 +76,10 @@ static void admin_fill(struct client *client)
 {
     struct history *history = client->history;
     if (client->link.wait_count > 0) return;
+    if (admin_is_to_limit(admin_of(client))) {
+        admin_limit(admin_of(client));
+        return;
+    }
     for (uint32_t i = 0; i < history->topic_count; i++) {
         if (history->topics[i].known) continue;
         admin_create(client, &history->topics[i]);
@@ -68,11 +110,26 @@ static void admin_listed(struct client *client, const struct metadata_response *
                               history->topics[i].name);
 }
 
+static void admin_limited(struct client_admin *admin, const struct alter_client_quotas_response *in)
+{
+    int16_t error = in->entries.count == 1 ? in->entries.items[0].error_code : -1;
+    if (error != 0)
+        client_error(&admin->client, "AlterClientQuotas", error);
+    else if (admin->lifts)
+        admin->lifted = true;
+    else
+        admin->limited = true;
+}
+
 static void admin_answered(struct client *client, const struct wire_link_wait *wait, void *in)
 {
     client_rests(client, 20 + chance_below(&client->chance, 400));
     if (wait->api == API_METADATA) {
         admin_listed(client, in);
+        return;
+    }
+    if (wait->api == API_ALTER_QUOTAS) {
+        admin_limited(admin_of(client), in);
         return;
     }
     const struct create_topics_response *created = in;
@@ -97,16 +154,22 @@ static void admin_lost(struct client *client)
 
 static bool admin_finished(const struct client *client)
 {
+    if (admin_is_to_limit((const void *)client)) return false;
     for (uint32_t i = 0; i < client->history->topic_count; i++)
         if (!client->history->topics[i].known) return false;
     return true;
 }
 
-const struct client_kind client_admin_kind = {
+static const struct client_kind client_admin_kind = {
     .name = "admin",
-    .size_bytes = sizeof(struct client),
+    .size_bytes = sizeof(struct client_admin),
     .fill = admin_fill,
     .answered = admin_answered,
     .lost = admin_lost,
     .finished = admin_finished,
 };
+
+struct client_admin *client_admin_new(const struct client_seat *seat)
+{
+    return admin_of(client_new(&client_admin_kind, seat));
+}

@@ -335,6 +335,7 @@ static void classic_beaten(struct client_member *member,
                            const struct heartbeat_response *in)
 {
     client_member_told(member, in->error_code);
+    member->group->held_ms += (uint64_t)in->throttle_time_ms;
     const struct history *history = member->client.history;
     if (call->ghost) {
         bool good = in->error_code == 0 || in->error_code == KAFKA_REBALANCE_IN_PROGRESS;

@@ -229,6 +229,7 @@ static void consumer_answered(struct client_member *member,
 {
     const struct consumer_group_heartbeat_response *in = response;
     client_member_told(member, in->error_code);
+    member->group->held_ms += (uint64_t)in->throttle_time_ms;
     if (call->ghost) {
         if (in->error_code == 0 && !member->group->mixed)
             history_violation(member->client.history,

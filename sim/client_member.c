@@ -10,6 +10,7 @@
 #include "gen/offset_commit_response.h"
 #include "gen/offset_fetch_request.h"
 #include "gen/offset_fetch_response.h"
+#include "sim/client_admin.h"
 
 #define API_OFFSET_COMMIT 8
 #define API_OFFSET_FETCH  9
@@ -388,7 +389,8 @@ static void member_fill(struct client *client)
         member_find(member);
         return;
     }
-    if (member->call_count + 3 > WIRE_LINK_WAITS_MAX) return;
+    /* Four at once at most, as long as each may wait a second (NET_MUTE_HOLD_MAX_MS). */
+    if (member->call_count > (member->group->limited ? 0 : WIRE_LINK_WAITS_MAX - 3)) return;
     member_ghost(member);
     if (client->storm && member->deeds > 0 && now_ms >= member->deed_ms) member_deed(member);
     if (client->link.stream != NULL && now_ms >= member->silent_until_ms) member_goes_on(member);
@@ -470,6 +472,7 @@ struct client_member *client_member_new(const struct client_seat *at,
     struct client_member *member = member_of(client);
     struct chance *chance = &client->chance;
     assert(group->seat_count < MEMBERSHIP_SEATS_MAX);
+    client->link.client_id = CLIENT_MEMBER_ID;
     member->protocol = protocol;
     member->world = at->world;
     member->group = group;

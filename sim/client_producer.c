@@ -149,14 +149,18 @@ static void producer_acknowledged(struct client_producer *producer, int64_t base
 
 /* A producer's state on disk, in Kafka's form, holds the last batch of each producer only. After a
  * restart a leader can thus not know an older one that is sent again, and refuses it as out of
- * order. Whether it was written is then not known: the producer starts anew with another id. */
+ * order. Whether it was written is then not known: the producer starts anew with another id. So it
+ * does when a full disk refused the first batches of its id and took one behind them: of an id that
+ * it does not know a leader takes any sequence, as Kafka's, and then none before it. */
 static bool producer_window_lost(struct client_producer *producer)
 {
     const struct client_batch *first = &producer->batches[0];
     bool another = false;
     for (uint32_t i = 1; i < producer->batch_count; i++)
         another = another || producer->batches[i].log == first->log;
-    if (!producer->idempotent || !another || first->restarts == producer->client.history->restarts)
+    const struct history *history = producer->client.history;
+    bool known = first->sequence > 0 || history->trouble_us == 0;
+    if (!producer->idempotent || !another || (known && first->restarts == history->restarts))
         return false;
     producer->client.history->windows_lost++;
     producer->batch_count = 0;

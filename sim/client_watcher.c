@@ -170,7 +170,8 @@ static void watcher_told(struct client_watcher *watcher, const char *tale)
     char members[sizeof(watcher->watched[0].tale)];
     struct client_watched *watched = &watcher->watched[watcher->asked];
     const struct membership *group = watched->group;
-    if (!watcher->audit || group->changes != watcher->asked_changes || !membership_settled(group))
+    if (!watcher->audit || group->changes != watcher->asked_changes || !membership_settled(group) ||
+        !membership_speaks(group, sim_now_us(watcher->world)))
         return;
     if (watched->tale[0] != '\0' && watched->changes == group->changes &&
         strcmp(watched->tale, tale) != 0)
@@ -246,7 +247,9 @@ static const struct client_kind watcher_kind = {
 
 struct client_watcher *client_watcher_new(const struct client_seat *seat)
 {
-    return watcher_of(client_new(&watcher_kind, seat));
+    struct client_watcher *watcher = watcher_of(client_new(&watcher_kind, seat));
+    watcher->world = seat->world;
+    return watcher;
 }
 
 void client_watcher_watches(struct client_watcher *watcher, const struct membership *group)

@@ -17,6 +17,7 @@ struct client_watched {
 
 struct client_watcher {
     struct client client;
+    const struct sim_world *world;
     struct client_watched watched[HISTORY_GROUPS_MAX];
     uint32_t count;
     bool audit;

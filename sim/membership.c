@@ -141,7 +141,7 @@ void membership_removed(struct membership *group, uint32_t at, int64_t sent_us, 
                                    seat->good_us > history->trouble_us); /* It may load anew. */
     int64_t until_us = seat->good_us + (int64_t)seat->patience_ms * 1000;
     group->removals++;
-    if (seat->good_us > 0 && known && sent_us + MEMBERSHIP_SLACK_US < until_us &&
+    if (seat->good_us > 0 && known && sent_us + group->slack_us < until_us &&
         !seat_replaced(group, at))
         history_violation(group->history,
                           "kept: %s: member %s (epoch %d) spoke in time, %lld ms after a good "
@@ -149,6 +149,15 @@ void membership_removed(struct membership *group, uint32_t at, int64_t sent_us, 
                           group->name, seat->member_id, seat->epoch,
                           (long long)(sent_us - seat->good_us) / 1000, error);
     membership_out(group, at);
+}
+
+bool membership_speaks(const struct membership *group, int64_t now_us)
+{
+    for (uint32_t i = 0; i < group->seat_count; i++)
+        if (group->seats[i].in &&
+            now_us >= group->seats[i].good_us + (int64_t)group->seats[i].patience_ms * 1000)
+            return false;
+    return true;
 }
 
 static bool seat_settled(const struct membership *group, const struct membership_seat *seat)

@@ -11,14 +11,16 @@
  *   kept nobody who spoke in time is removed: a request that must have arrived within the session,
  *        counted from the sending of the last one with a good answer, does not find its member gone
  *
- * Times are the world's. What a request says has arrived MEMBERSHIP_SLACK_US after its sending at
- * the latest. */
+ * Times are the world's. What a request says has arrived `slack_us` after its sending at the
+ * latest: MEMBERSHIP_SLACK_US in a world whose pieces may stall, MEMBERSHIP_QUICK_US in one where
+ * none does. */
 #pragma once
 
 #include "sim/history.h"
 
 #define MEMBERSHIP_SEATS_MAX           6u
 #define MEMBERSHIP_SLACK_US            2200000 /* The longest stall of a piece, and some delays. */
+#define MEMBERSHIP_QUICK_US            100000  /* Some delays. */
 #define MEMBERSHIP_CONSUMER_SESSION_MS 4000    /* group.consumer.session.timeout.ms of the node. */
 
 struct membership_seat {
@@ -44,11 +46,14 @@ struct membership {
     char name[16]; /* Of the group. */
     struct membership_seat seats[MEMBERSHIP_SEATS_MAX];
     uint32_t seat_count;
+    int64_t slack_us;      /* From the sending of a request to its arrival, at most. */
+    bool limited;          /* Its members have a quota: few requests of theirs are in flight. */
     bool mixed;            /* Both protocols: each member has an epoch of its own. */
     int32_t generation;    /* The newest that a classic member has an assignment of. */
     int64_t generation_us; /* When that was told first. */
     uint64_t changes;      /* Of anything that a seat has been told. */
     uint64_t removals;     /* Members that were told that they are none. */
+    uint64_t held_ms;      /* That answers to beats told of a quota. */
 };
 
 /* A request with a good answer was sent then: the member lives. `now_us`: for the leases. */
@@ -85,6 +90,9 @@ bool membership_is_final(const struct membership *group,
                          bool classic,
                          int32_t epoch,
                          uint32_t restarts);
+
+/* Has everyone who is in spoken so lately that nobody may have removed it? */
+bool membership_speaks(const struct membership *group, int64_t now_us);
 
 /* Every seat that is to be in is in, no other is, and every partition of what they want is owned.
  */

@@ -28,7 +28,8 @@ struct run {
     struct history history;
     struct client *clients[RUN_CLIENTS_MAX];
     uint32_t client_count;
-    struct client_reader *auditor; /* One of them. */
+    struct client_admin *admin; /* One of them, as the next two. */
+    struct client_reader *auditor;
     struct client_watcher *watcher;
     struct client_keeper *keeper; /* NULL: none. */
     struct membership groups[HISTORY_GROUPS_MAX];
@@ -36,6 +37,7 @@ struct run {
     uint32_t group_count;
     enum run_world kind;
     struct population population; /* Of RUN_CONTROLLER, all above of RUN_CLIENTS. */
+    int64_t slack_us;             /* From the sending of a request to its arrival, at most. */
     struct chance faults;
     bool wants[RUN_FAULTS];
     int64_t next_fault_us;
@@ -93,7 +95,8 @@ static void run_clients(struct run *run, struct chance *shape)
 {
     uint32_t producers = 1 + chance_below(shape, 4), readers = 1 + chance_below(shape, 3);
     struct client_seat seat = run_seat(run);
-    run_add(run, client_new(&client_admin_kind, &seat));
+    run->admin = client_admin_new(&seat);
+    run_add(run, &run->admin->client);
     for (uint32_t i = 0; i < producers; i++) {
         seat = run_seat(run);
         struct client_producer *producer = client_producer_new(&seat, i);
@@ -137,6 +140,7 @@ static void run_groups(struct run *run, struct chance *shape)
                  classic_percent = chance_below(shape, 3) * 50;
         (void)snprintf(group->name, sizeof(group->name), "group%u", i);
         group->history = run->commits[i].history = &run->history;
+        group->slack_us = run->slack_us;
         group->mixed = classic_percent == 50;
         run->commits[i].group = group->name;
         for (uint32_t k = 0; k < members; k++) {
@@ -149,6 +153,18 @@ static void run_groups(struct run *run, struct chance *shape)
         }
         client_watcher_watches(run->watcher, group);
     }
+}
+
+/* In a quarter of the seeds members use more of the processor than they may: each of their answers
+ * is followed by a silence of a second, or of less. */
+static void run_quotas(struct run *run)
+{
+    struct chance quotas = chance_of(run->seed, 3);
+    static const double percentages[] = {1e-6, 1e-3, 4e-3};
+    if (run->group_count == 0 || !chance_percent(&quotas, 25)) return;
+    run->admin->request_percentage = percentages[chance_below(&quotas, ARRAY_SIZE(percentages))];
+    for (uint32_t i = 0; i < run->group_count; i++)
+        run->groups[i].limited = true;
 }
 
 static void run_settings(struct run *run, struct chance *shape)
@@ -184,6 +200,7 @@ static void run_shape_clients(struct run *run, struct chance *shape)
     run_groups(run, shape);
     run_deleter(run, shape);
     run_keeper(run, shape);
+    run_quotas(run);
 }
 
 static void run_shape(struct run *run)
@@ -196,6 +213,7 @@ static void run_shape(struct run *run)
         run->wants[i] = chance_percent(&shape, 50);
     if (chance_percent(&shape, 50)) options.disk_stall_per_million = 3000;
     if (chance_percent(&shape, 50)) options.net_stall_per_million = 3000;
+    run->slack_us = options.net_stall_per_million > 0 ? MEMBERSHIP_SLACK_US : MEMBERSHIP_QUICK_US;
     if (run->wants[RUN_RESET]) options.net_reset_per_million = 1000;
     run->world = sim_world_new(run->seed, &options);
     if (run->kind == RUN_CONTROLLER)
@@ -567,6 +585,7 @@ void run_seed(const struct run_options *options, struct run_result *result)
     for (uint32_t i = 0; i < run->group_count; i++) {
         result->commits += run->commits[i].kept;
         result->removals += run->groups[i].removals;
+        result->held_ms += run->groups[i].held_ms;
     }
     result->deletes = run->history.deletes;
     if (run->keeper != NULL) {

@@ -44,6 +44,7 @@ struct run_result {
     int64_t simulated_us;
     uint64_t acknowledged, read; /* Records. */
     uint64_t commits, removals;  /* Acknowledged; members that were told that they are none. */
+    uint64_t held_ms;            /* That members were told to be held by their quota. */
     uint64_t deletes;            /* DeleteRecords, acknowledged. */
     uint64_t kept;               /* Records written to topics with a rule of what stays, */
     uint64_t gone;               /* and those that were gone by the rule. */

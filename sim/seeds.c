@@ -23,7 +23,7 @@
 
 struct totals {
     uint32_t passed, failed;
-    uint64_t events, acknowledged, read, commits, removals, deletes, kept, gone, tales,
+    uint64_t events, acknowledged, read, commits, removals, held_ms, deletes, kept, gone, tales,
         tales_compared;
     int64_t simulated_us, used_us; /* The second: of the cores. */
     struct population_told population;
@@ -140,6 +140,7 @@ static void totals_add(struct totals *totals, const struct run_result *result)
     totals->read += result->read;
     totals->commits += result->commits;
     totals->removals += result->removals;
+    totals->held_ms += result->held_ms;
     totals->deletes += result->deletes;
     totals->kept += result->kept;
     totals->gone += result->gone;
@@ -171,14 +172,14 @@ static void seed_tell(const struct seed *seed)
 static void print_clients(const struct totals *totals)
 {
     printf(
-        "%llu records acknowledged, %llu read; %llu commits of offsets; %llu members removed; %llu "
-        "deletions; %llu of %llu records gone by retention or compaction; %llu "
+        "%llu records acknowledged, %llu read; %llu commits of offsets; %llu members removed, members "
+        "held for %llu s by their quota; %llu deletions; %llu of %llu records gone by retention or compaction; %llu "
         "groups as their members see them, %llu as before a restart\n",
         (unsigned long long)totals->acknowledged, (unsigned long long)totals->read,
         (unsigned long long)totals->commits, (unsigned long long)totals->removals,
-        (unsigned long long)totals->deletes, (unsigned long long)totals->gone,
-        (unsigned long long)totals->kept, (unsigned long long)totals->tales,
-        (unsigned long long)totals->tales_compared);
+        (unsigned long long)totals->held_ms / 1000, (unsigned long long)totals->deletes,
+        (unsigned long long)totals->gone, (unsigned long long)totals->kept,
+        (unsigned long long)totals->tales, (unsigned long long)totals->tales_compared);
 }
 
 static void print_population(const struct population_told *told)

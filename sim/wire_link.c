@@ -14,6 +14,7 @@ void wire_link_init(struct wire_link *link, struct io *io, const char *host, uin
 {
     link->io = io;
     link->server.port = port;
+    link->client_id = "sim";
     (void)snprintf(link->server.host, sizeof(link->server.host), "%s", host);
     link->in = malloc(WIRE_LINK_BYTES_MAX);
     link->out = malloc(WIRE_LINK_BYTES_MAX);
@@ -68,7 +69,7 @@ void wire_link_send(struct wire_link *link, int16_t api_key, int16_t version, co
     header.request_api_key = api_key;
     header.request_api_version = version;
     header.correlation_id = ++link->correlation;
-    header.client_id = VIEW("sim");
+    header.client_id = view_of_string(link->client_id);
     size_t size = wire_size(head, &header) + wire_size(body, message);
     assert(link->out_size + 4 + size <= WIRE_LINK_BYTES_MAX);
     uint8_t *at = link->out + link->out_size;

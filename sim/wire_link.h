@@ -23,6 +23,7 @@ struct wire_link {
     struct io *io;
     struct history *history;
     struct io_address server;
+    const char *client_id;    /* Borrowed; "sim" unless its owner says another. */
     struct io_stream *stream; /* NULL: not connected. */
     int64_t again_ms;         /* When to connect. */
     int64_t silent_ms;        /* When to give up. */

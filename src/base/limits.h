@@ -195,6 +195,11 @@
 /* How long unread input can hold the horizon: the usual session of a consumer. */
 #define NET_HORIZON_HOLD_MAX_MS 45000
 
+/* What a mute keeps waiting no longer than this holds the horizon too: five requests in flight, as
+ * clients have them, that each wait the second that is the most of a request_percentage quota. What
+ * waits for longer holds up nobody's removal. */
+#define NET_MUTE_HOLD_MAX_MS 5000
+
 /* A file range up to this is read from the page cache and sent with the memory around it: one read
  * costs less than proving the range resident (three calls) and a send of its own. */
 #define NET_COPY_BYTES (32u * 1024u)

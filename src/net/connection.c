@@ -188,13 +188,20 @@ static bool waits_as_asked(const struct connection *connection)
     }
 }
 
-/* Put it among those whose bytes hold the horizon, or take it off. What waits by the client's own
- * doing (a quota, unread answers, a long poll) holds nothing. */
+/* Do bytes that came after `since_ms` wait by the client's own doing: unread answers, a long poll,
+ * a quota? A mute for a quota of requests is short: what it keeps waiting for a little counts. */
+static bool own_doing(const struct connection *connection, int64_t since_ms)
+{
+    if (connection->holds & CONNECTION_OUTPUT_FULL || waits_as_asked(connection)) return true;
+    return connection->holds & CONNECTION_THROTTLED &&
+           connection->muted_until_ms > since_ms + NET_MUTE_HOLD_MAX_MS;
+}
+
+/* Put it among those whose bytes hold the horizon, or take it off. */
 static void hold(struct connection *connection, bool waits, int64_t since_ms)
 {
-    const uint8_t own_doing = CONNECTION_THROTTLED | CONNECTION_OUTPUT_FULL;
     list_remove(&connection->held);
-    if (!waits || (connection->holds & own_doing) || waits_as_asked(connection)) return;
+    if (!waits || own_doing(connection, since_ms)) return;
     connection->held_ms = since_ms;
     struct list *place = &connection->shard->state->held;
     while (place->previous != &connection->shard->state->held &&
@@ -212,6 +219,8 @@ void connection_watch(struct connection *connection)
         !whole_frame_staged(connection))
         want |= IO_READABLE;
     if (want == connection->want) return;
+    if ((connection->want & ~want) & IO_READABLE && connection->unread_ms == 0)
+        connection->unread_ms = io_now_ms(connection->shard->io);
     connection->want = want;
     io_stream_want(connection->shard->io, connection->stream, want);
 }
@@ -239,7 +248,7 @@ static void settle(struct connection *connection, const struct window *in)
     if (left == 0 || waits) connection->frame_start_ms = 0;
     if (left > 0 && !waits && connection->frame_start_ms == 0)
         connection->frame_start_ms = connection->read_ms;
-    hold(connection, waits, connection->read_ms);
+    hold(connection, waits, connection->since_ms);
     connection_watch(connection);
 }
 
@@ -321,7 +330,10 @@ static bool receive(struct connection *connection)
     if (!receive_room(connection, &in)) return false;
     uint32_t room = in.buf->size_bytes - in.end;
     int64_t got = io_stream_recv(shard->io, connection->stream, in.buf->data + in.end, room);
-    if (got == -EAGAIN) return false;
+    if (got == -EAGAIN) {
+        connection->unread_ms = 0;
+        return false;
+    }
     if (got <= 0) {
         if (got < 0) metric_add(&shard->metrics, METRIC_CONNECTIONS_FAILED, 1);
         connection_close(connection, NULL);
@@ -330,6 +342,8 @@ static bool receive(struct connection *connection)
     assert((uint64_t)got <= room);
     metric_add(&shard->metrics, METRIC_RECEIVED_BYTES, (uint64_t)got);
     connection->read_ms = connection->active_ms = io_now_ms(shard->io);
+    connection->since_ms = connection->unread_ms != 0 ? connection->unread_ms : connection->read_ms;
+    if ((uint64_t)got < room) connection->unread_ms = 0;
     in.end += (uint32_t)got;
     if (in.buf == connection->in) connection->in_end = in.end;
     handle_frames(connection, &in);

@@ -53,7 +53,9 @@ struct connection {
     uint32_t in_at;
     uint32_t in_end;
     int64_t read_ms;        /* When the last bytes were received. */
-    int64_t held_ms;        /* When the bytes that wait had arrived at the latest. */
+    int64_t unread_ms;      /* Since when more may lie in the socket, unread; 0: nothing does. */
+    int64_t since_ms;       /* After that the last bytes that were received had come. */
+    int64_t held_ms;        /* The same of the bytes that wait. */
     int64_t frame_start_ms; /* When the first byte of the frame that is not whole came. */
     int64_t active_ms;      /* When bytes moved last, in or out. */
 

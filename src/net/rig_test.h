@@ -299,7 +299,8 @@ __attribute__((unused)) static void client_send(int fd, const void *bytes, size_
 __attribute__((unused)) static bool client_receive(struct rig *rig, int fd, void *out, size_t size)
 {
     size_t at = 0;
-    for (int i = 0; i < 20000 && at < size; i++) {
+    int64_t until_us = io_now_us(rig->io) + 20000000;
+    while (at < size && io_now_us(rig->io) < until_us) {
         ssize_t got = recv(fd, (char *)out + at, size - at, MSG_DONTWAIT);
         if (got == 0 || (got < 0 && errno != EAGAIN)) return false;
         if (got > 0) at += (size_t)got;
