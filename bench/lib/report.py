@@ -63,6 +63,8 @@ def table(results):
               f"{ratio if ratio else '-':>14}{f'{share:.0%}' if share else '-':>10}  {unit}")
     for line in results["void"]:
         print("void: " + line)
+    for line in results.get("left_out", []):
+        print("no time for: " + line)
     if results["gates_failed"]:
         print("the machine was not quiet: " + ", ".join(results["gates_failed"]))
 
@@ -76,6 +78,7 @@ def page(results):
              "Dohle <em>replicated</em>, which makes the same promise as Kafka; <em>sync</em> has every acknowledged record on disk."]
     lines += [f"<p><strong>{html.escape(gate)}</strong>" for gate in results["gates_failed"]]
     lines += [f"<p><strong>void: {html.escape(line)}</strong>" for line in results["void"]]
+    lines += [f"<p>no time for: {html.escape(', '.join(results['left_out']))}" for _ in results.get("left_out", [])[:1]]
     lines.append("<table><tr><th>figure" + "".join(f"<th>{head}" for head in HEADS) + "<th>Kafka / Dohle<th>of limit")
     for (metric, unit), rows in grouped(results["rows"]).items():
         values, ratio, share = cells(rows)
