@@ -45,7 +45,7 @@ class Scale:
     warm: int     # Times WARM.
 
 
-QUICK = Scale(seconds=1, warmup=0.2, idle=2, members=(2_000,), kafka_members=2_000, rebalanced=1000, partitions=500, restarted=1000, connections=2000, preload=2000, client=100_000, warm=1)
+QUICK = Scale(seconds=1, warmup=0.2, idle=2, members=(2_000,), kafka_members=2_000, rebalanced=1000, partitions=500, restarted=500, connections=2000, preload=2000, client=100_000, warm=1)
 FULL = Scale(seconds=30, warmup=30, idle=60, members=(10_000, 100_000, 1_000_000), kafka_members=100_000, rebalanced=1000, partitions=10_000, restarted=10_000, connections=10_000, preload=60_000, client=5_000_000, warm=10)
 
 
