@@ -104,6 +104,13 @@ static void broker_loses(struct client_broker *broker, uint32_t dir)
     if (!any) broker_crashes(broker);
 }
 
+static bool broker_lost_any(const struct client_broker *broker)
+{
+    for (uint32_t i = 0; i < CLIENT_BROKER_DIRS; i++)
+        if (broker->offline[i]) return true;
+    return false;
+}
+
 /* One thing in its life; the times between are drawn. */
 static void broker_lives(struct client_broker *broker)
 {
@@ -124,7 +131,7 @@ static void broker_lives(struct client_broker *broker)
     else if (what < 78)
         broker->cordoned[dir] = !broker->cordoned[dir];
     else if (what < 82)
-        broker->registers_again = true;
+        broker->registers_again = !broker_lost_any(broker);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -136,11 +143,21 @@ static void broker_send(struct client_broker *broker, int16_t api, int16_t versi
     wire_link_send(&broker->client.link, api, version, in);
 }
 
+static int32_t dirs_chosen(const struct client_broker *broker, const bool *chosen, struct uuid *out)
+{
+    int32_t count = 0;
+    for (uint32_t i = 0; i < CLIENT_BROKER_DIRS; i++)
+        if (chosen[i]) out[count++] = broker->dirs[i];
+    return count;
+}
+
 static void broker_register(struct client_broker *broker)
 {
     struct broker_registration_request request;
     struct broker_registration_request_listener listener;
     struct broker_registration_request_feature features[FEATURES_MAX];
+    struct uuid dirs[CLIENT_BROKER_DIRS];
+    bool online[CLIENT_BROKER_DIRS];
     uint32_t count;
     const struct image_range *ranges = cluster_features(&count);
     wire_defaults(&wire_broker_registration_request, &request);
@@ -162,19 +179,14 @@ static void broker_register(struct client_broker *broker)
     request.listeners.count = 1;
     request.features.items = features;
     request.features.count = (int32_t)count;
-    request.log_dirs.items = broker->dirs;
-    request.log_dirs.count = CLIENT_BROKER_DIRS;
-    request.previous_broker_epoch = broker->previous_epoch;
-    broker->unregistered = broker->follower.check->brokers[broker->id].unregistered_told;
-    broker_send(broker, API_BROKER_REGISTRATION, 4, &request);
-}
-
-static int32_t dirs_chosen(const struct client_broker *broker, const bool *chosen, struct uuid *out)
-{
-    int32_t count = 0;
     for (uint32_t i = 0; i < CLIENT_BROKER_DIRS; i++)
-        if (chosen[i]) out[count++] = broker->dirs[i];
-    return count;
+        online[i] = !broker->offline[i];
+    request.log_dirs.items = dirs;
+    request.log_dirs.count = dirs_chosen(broker, online, dirs);
+    request.previous_broker_epoch = broker->previous_epoch;
+    broker->asks_unregistered = broker->follower.check->brokers[broker->id].unregistered_told;
+    broker->registers = true;
+    broker_send(broker, API_BROKER_REGISTRATION, 4, &request);
 }
 
 static void broker_beat(struct client_broker *broker)
@@ -196,6 +208,8 @@ static void broker_beat(struct client_broker *broker)
         request.cordoned_log_dirs.count = dirs_chosen(broker, broker->cordoned, cordoned);
     }
     broker->beat_ms = client_now_ms(&broker->client) + BEAT_MS;
+    if (broker->wants_fence || broker->drains)
+        quorum_check_asked(broker->follower.check, broker->id, broker->epoch);
     broker_send(broker, API_BROKER_HEARTBEAT, broker->beat_version, &request);
 }
 
@@ -299,7 +313,7 @@ static void broker_fill(struct client *client)
     struct client_broker *broker = broker_of(client);
     int64_t now_ms = client_now_ms(client);
     if (!broker->up || client->link.wait_count > 0) return;
-    if (broker->epoch < 0 || broker->registers_again) {
+    if (broker->epoch < 0 || (broker->registers_again && !broker_lost_any(broker))) {
         broker_register(broker);
     } else if (now_ms >= broker->beat_ms) {
         broker_beat(broker);
@@ -318,7 +332,7 @@ static void broker_registered(struct client_broker *broker,
 {
     struct client *client = &broker->client;
     bool again = broker->registers_again;
-    broker->registers_again = false;
+    broker->registers_again = broker->registers = false;
     if (in->error_code == KAFKA_DUPLICATE_BROKER_REGISTRATION) { /* Of one that died. */
         client_rests(client, 300);
         return;
@@ -333,6 +347,7 @@ static void broker_registered(struct client_broker *broker,
                           broker->id, (long long)in->broker_epoch,
                           (long long)broker->highest_epoch);
     broker->epoch = broker->highest_epoch = in->broker_epoch;
+    broker->unregistered = broker->asks_unregistered;
     broker->registrations++;
     broker->beat_ms = 0;
     broker_says(broker, "is registered");
@@ -420,9 +435,12 @@ static void broker_answered(struct client *client, const struct wire_link_wait *
     }
 }
 
+/* A registration that was under way may still be read, later than one of the next process. */
 static void broker_lost(struct client *client)
 {
-    (void)client;
+    struct client_broker *broker = broker_of(client);
+    if (broker->registers) broker->follower.check->brokers[broker->id].unregistered++;
+    broker->registers = false;
 }
 
 /* ---- its turns ------------------------------------------------------------------------------- */

@@ -29,9 +29,11 @@ struct client_broker {
     int64_t epoch;                     /* Of the incarnation, -1: not registered. */
     int64_t previous_epoch;            /* Of one that stopped cleanly, else -1. */
     int64_t highest_epoch;             /* It was ever told. */
-    uint32_t unregistered;             /* Answers to that, when it registered. */
+    uint32_t unregistered;             /* Answers to that wish when it sent its registration, */
+    uint32_t asks_unregistered;        /* or the one under way. */
     bool unfenced;                     /* It was told so by its last heartbeat. */
     bool drains, wants_fence, registers_again;
+    bool registers;     /* Its registration is under way. */
     int64_t beat_ms;    /* When the next heartbeat is due. */
     int64_t sent_us;    /* When the request under way was on the wire; 0: it is not yet, */
     int64_t sent_epoch; /* and what it said. */

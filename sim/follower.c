@@ -115,7 +115,7 @@ static void follower_catch_up(struct follower *follower)
     if (follower->applied < follower->start && follower->high_watermark >= follower->start) {
         follower_apply(follower, view_of(follower->snapshot.data, follower->snapshot.size), true);
         follower->applied = follower->start;
-        if (follower->audits) quorum_check_image(follower->check, follower->image);
+        if (follower->audits) quorum_check_image(follower->check, follower->image, -1);
     }
     while (follower->applied_bytes < follower->log.size) {
         struct batch_header header;
@@ -127,7 +127,7 @@ static void follower_catch_up(struct follower *follower)
         follower->applied = batch_last_offset(&header) + 1;
         follower->applied_bytes += batch_size(&header);
         if (follower->audits && image_transaction(follower->image) < 0)
-            quorum_check_image(follower->check, follower->image);
+            quorum_check_image(follower->check, follower->image, header.max_timestamp);
         if (history_violated(follower->history)) return;
     }
 }

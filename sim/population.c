@@ -3,19 +3,20 @@
 
 #include "broker/broker.h"
 #include "broker/controller.h"
-#include "core/cluster.h"
+
+#define POPULATION_LATE_US 5000000 /* A fencing is seen within, or not judged. */
 
 /* ---- its shape ------------------------------------------------------------------------------- */
 
-/* When the controller that there is fenced a broker for silence; -1: it did not. */
-static int64_t population_silent_us(void *context, int32_t id)
+/* The clock may have jumped since, or the process that read it is gone: then nobody knows. */
+static int64_t population_world_us(void *context, int64_t wall_ms)
 {
-    struct population *population = context;
+    const struct population *population = context;
     const struct cluster *cluster = population->cluster;
-    struct cluster_broker_view view;
-    if (cluster->node == NULL || !controller_broker(cluster->node, id, &view)) return -1;
-    if (view.liveness != CLUSTER_FENCED || view.reason != CLUSTER_REASON_SESSION) return -1;
-    return sim_now_us(cluster->world) - (io_now_ms(cluster->io) - view.since_ms) * 1000;
+    int64_t now_us = sim_now_us(cluster->world);
+    if (cluster->node == NULL || now_us < population->jumped_us + POPULATION_LATE_US) return -1;
+    int64_t late_us = (io_wall_ms(cluster->io) - wall_ms) * 1000;
+    return late_us < 0 || late_us > POPULATION_LATE_US ? -1 : now_us - late_us;
 }
 
 void population_shape(struct population *population,
@@ -28,7 +29,8 @@ void population_shape(struct population *population,
     population->session_ms = 3000 + chance_below(shape, 6000);
     population->broker_count = 3 + chance_below(shape, POPULATION_BROKERS_MAX - 2);
     quorum_check_init(&population->check, history, population->session_ms * 1000ll);
-    population->check.silent_us = population_silent_us;
+    population->jumped_us = -POPULATION_LATE_US;
+    population->check.world_us = population_world_us;
     population->check.context = population;
     cluster->shape.controller = true;
     cluster->shape.alone = chance_percent(shape, 70);

@@ -18,7 +18,8 @@ struct population {
     struct client_broker *brokers[POPULATION_BROKERS_MAX];
     uint32_t broker_count;
     uint32_t session_ms;
-    int64_t compared; /* Up to where the controller's image was last compared. */
+    int64_t jumped_us; /* When the wall clock of its machine jumped last. */
+    int64_t compared;  /* Up to where the controller's image was last compared. */
     uint64_t comparisons;
 };
 
@@ -28,7 +29,7 @@ struct population_told {
     uint64_t registrations, beats;   /* Acknowledged. */
     uint64_t stops;                  /* Brokers that were told to stop. */
     uint64_t elections;              /* New leader epochs. */
-    uint64_t fencings, silences;     /* Of them for silence, by a controller that could be asked. */
+    uint64_t fencings, silences;     /* Of them for silence, and when that is known. */
     uint64_t alterations, snapshots; /* ISRs changed by leaders; snapshots loaded by followers. */
     uint64_t comparisons;            /* Of images. */
 };

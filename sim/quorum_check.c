@@ -116,30 +116,43 @@ static bool replica_online(const struct image *image,
     return false;
 }
 
-static void check_isr(struct quorum_check *check,
-                      const struct image *image,
-                      const struct image_partition *partition,
-                      bool could,
-                      const char *name)
+/* A partition that is looked at. */
+struct spot {
+    const struct image *image;
+    const struct image_partition *partition;
+    char name[64];
+    bool elr;        /* Eligible replicas are kept. */
+    bool last_stays; /* The last one of an ISR stays, fenced as it may be. */
+    bool could;      /* Who could lead, leads. */
+};
+
+static void check_isr(struct quorum_check *check, const struct spot *spot)
 {
+    const struct image_partition *partition = spot->partition;
     struct image_ids isr = image_list(partition, IMAGE_ISR);
-    bool elr = image_feature_level(image, VIEW("eligible.leader.replicas.version")) > 0;
-    if (isr.count == 0 && !elr)
-        history_violation(check->history, "Q4: %s has lost its last replica in sync", name);
+    if (isr.count == 0 && !spot->elr)
+        history_violation(check->history, "Q4: %s has lost its last replica in sync", spot->name);
     for (uint32_t i = 0; i < isr.count; i++) {
-        const struct image_node *broker = image_broker(image, isr.items[i]);
-        bool last = isr.count == 1 && !elr;
+        const struct image_node *broker = image_broker(spot->image, isr.items[i]);
+        bool last = isr.count == 1 && spot->last_stays;
         if (!image_ids_have(image_list(partition, IMAGE_REPLICAS), isr.items[i]))
-            history_violation(check->history, "Q4: %s: %d is in sync and no replica", name,
+            history_violation(check->history, "Q4: %s: %d is in sync and no replica", spot->name,
                               isr.items[i]);
         else if (!last && (broker == NULL || broker->fenced))
-            history_violation(check->history, "Q4: %s: broker %d is fenced and in its ISR", name,
-                              isr.items[i]);
-        else if (could && image_broker_active(image, isr.items[i]) &&
-                 replica_online(image, partition, isr.items[i]))
-            history_violation(check->history, "Q4: %s has no leader, and broker %d could", name,
-                              isr.items[i]);
+            history_violation(check->history, "Q4: %s: broker %d is fenced and in its ISR",
+                              spot->name, isr.items[i]);
+        else if (spot->could && image_broker_active(spot->image, isr.items[i]) &&
+                 replica_online(spot->image, partition, isr.items[i]))
+            history_violation(check->history, "Q4: %s has no leader, and broker %d could",
+                              spot->name, isr.items[i]);
     }
+}
+
+static bool topic_is_unclean(const struct image *image, const struct image_topic *topic)
+{
+    const struct image_configs *configs = image_configs(image, IMAGE_RESOURCE_TOPIC, topic->name);
+    return configs != NULL &&
+           view_is(image_config(configs, VIEW("unclean.leader.election.enable")), "true");
 }
 
 static void check_partition(struct quorum_check *check,
@@ -147,20 +160,24 @@ static void check_partition(struct quorum_check *check,
                             const struct image_topic *topic,
                             int32_t index)
 {
-    char name[64];
-    const struct image_partition *partition = image_partition(topic, index);
+    struct spot spot = {.image = image, .partition = image_partition(topic, index)};
     struct quorum_check_topic *seen = check_topic(check, topic->id);
-    int32_t leader = partition->leader;
-    (void)snprintf(name, sizeof(name), "%.*s-%d", (int)topic->name.size,
+    int32_t leader = spot.partition->leader;
+    (void)snprintf(spot.name, sizeof(spot.name), "%.*s-%d", (int)topic->name.size,
                    (const char *)topic->name.data, index);
     assert((uint32_t)index < QUORUM_CHECK_PARTS_MAX);
-    check_epochs(check, &seen->partitions[index], partition, name);
-    if (leader >= 0 && !image_ids_have(image_list(partition, IMAGE_ISR), leader))
-        history_violation(check->history, "Q3: %s: its leader %d is not in sync", name, leader);
-    if (leader >= 0 && !image_broker_active(image, leader))
-        history_violation(check->history, "Q3: %s: its leader %d is fenced or on its way out", name,
+    seen->unclean |= topic_is_unclean(image, topic);
+    check_epochs(check, &seen->partitions[index], spot.partition, spot.name);
+    if (leader >= 0 && !image_ids_have(image_list(spot.partition, IMAGE_ISR), leader))
+        history_violation(check->history, "Q3: %s: its leader %d is not in sync", spot.name,
                           leader);
-    check_isr(check, image, partition, leader < 0 && !seen->partitions[index].moved, name);
+    if (leader >= 0 && !image_broker_active(image, leader))
+        history_violation(check->history, "Q3: %s: its leader %d is fenced or on its way out",
+                          spot.name, leader);
+    spot.elr = image_feature_level(image, VIEW("eligible.leader.replicas.version")) > 0;
+    spot.last_stays = !spot.elr || seen->unclean;
+    spot.could = leader < 0 && !seen->partitions[index].moved;
+    check_isr(check, &spot);
 }
 
 /* ---- brokers --------------------------------------------------------------------------------- */
@@ -170,10 +187,38 @@ static void check_silence(struct quorum_check *check, int32_t id, int64_t epoch,
     const struct quorum_check_broker *broker = &check->brokers[id];
     if (broker->fenced_us == 0 || broker->fenced_epoch != epoch) return;
     if (sent_us + QUORUM_CHECK_SLACK_US > broker->fenced_us) return; /* Perhaps it came later. */
-    if (broker->fenced_us < sent_us + check->session_us)
+    bool waited =
+        sent_us >= check->stood_us && sent_us + QUORUM_CHECK_SLACK_US <= check->went_on_us;
+    int64_t heard_us = waited ? check->went_on_us : sent_us;
+    if (broker->fenced_us < heard_us + check->session_us)
         history_violation(check->history,
                           "Q7: broker %d was fenced for silence at %lld us, and had spoken at %lld",
                           id, (long long)broker->fenced_us, (long long)sent_us);
+}
+
+static bool check_has_asked(const struct quorum_check_broker *seen, int64_t epoch)
+{
+    for (uint32_t i = 0; i < MIN(seen->asked_count, QUORUM_CHECK_BEATS_MAX); i++)
+        if (seen->asked[i] == epoch) return true;
+    return false;
+}
+
+void quorum_check_asked(struct quorum_check *check, int32_t broker, int64_t epoch)
+{
+    struct quorum_check_broker *seen = &check->brokers[broker];
+    if (!check_has_asked(seen, epoch))
+        seen->asked[seen->asked_count++ % QUORUM_CHECK_BEATS_MAX] = epoch;
+}
+
+void quorum_check_stands(struct quorum_check *check, int64_t now_us, int64_t until_us)
+{
+    if (now_us >= check->went_on_us) check->stood_us = now_us;
+    check->went_on_us = MAX(check->went_on_us, until_us);
+}
+
+void quorum_check_ends(struct quorum_check *check, int64_t now_us)
+{
+    check->went_on_us = MIN(check->went_on_us, now_us);
 }
 
 void quorum_check_spoke(struct quorum_check *check, int32_t broker, int64_t epoch, int64_t sent_us)
@@ -185,11 +230,12 @@ void quorum_check_spoke(struct quorum_check *check, int32_t broker, int64_t epoc
     check_silence(check, broker, epoch, sent_us);
 }
 
-static void check_fenced(struct quorum_check *check, int32_t id, int64_t epoch)
+static void check_fenced(struct quorum_check *check, int32_t id, int64_t epoch, int64_t wall_ms)
 {
     struct quorum_check_broker *seen = &check->brokers[id];
     check->fencings++;
-    int64_t silent_us = check->silent_us == NULL ? -1 : check->silent_us(check->context, id);
+    if (check_has_asked(seen, epoch) || wall_ms < 0 || check->world_us == NULL) return;
+    int64_t silent_us = check->world_us(check->context, wall_ms);
     if (silent_us < 0) return;
     check->silences++;
     seen->fenced_epoch = epoch;
@@ -198,7 +244,7 @@ static void check_fenced(struct quorum_check *check, int32_t id, int64_t epoch)
         check_silence(check, id, seen->beats[i].epoch, seen->beats[i].sent_us);
 }
 
-static void check_broker(struct quorum_check *check, const struct image_node *now)
+static void check_broker(struct quorum_check *check, const struct image_node *now, int64_t wall_ms)
 {
     struct quorum_check_broker *seen = &check->brokers[now->id];
     bool same = now->epoch == seen->epoch;
@@ -210,7 +256,7 @@ static void check_broker(struct quorum_check *check, const struct image_node *no
         history_violation(check->history, "Q5: broker %d: epoch %lld %s", now->id,
                           (long long)now->epoch,
                           same ? "of two incarnations" : "of an incarnation that has another");
-    if (same && seen->unfenced && now->fenced) check_fenced(check, now->id, now->epoch);
+    if (same && seen->unfenced && now->fenced) check_fenced(check, now->id, now->epoch, wall_ms);
     seen->epoch = now->epoch;
     seen->incarnation = now->incarnation;
     seen->unfenced = !now->fenced;
@@ -218,13 +264,13 @@ static void check_broker(struct quorum_check *check, const struct image_node *no
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-void quorum_check_image(struct quorum_check *check, const struct image *image)
+void quorum_check_image(struct quorum_check *check, const struct image *image, int64_t wall_ms)
 {
     const struct image_object *at = NULL;
     check->batches++;
     for (uint32_t i = 0; i < QUORUM_CHECK_BROKERS_MAX; i++) {
         const struct image_node *broker = image_broker(image, (int32_t)i);
-        if (broker != NULL) check_broker(check, broker);
+        if (broker != NULL) check_broker(check, broker, wall_ms);
     }
     while ((at = image_next(image, IMAGE_TOPIC, at)) != NULL) {
         const struct image_topic *topic = (const void *)at;

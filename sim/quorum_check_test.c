@@ -100,28 +100,27 @@ static void image_begin(struct bed *bed, int32_t leader, int64_t epoch)
     put(bed, &wire_partition_record, 0, &partition);
 }
 
-static int64_t silent_us(void *context, int32_t broker)
+static int64_t world_us(void *context, int64_t wall_ms)
 {
-    const struct bed *bed = context;
-    return broker == 3 ? bed->silent_us : -1;
+    (void)context;
+    return wall_ms * 1000;
 }
 
 static void bed_begin(struct bed *bed)
 {
-    *bed = (struct bed){.silent_us = -1};
+    *bed = (struct bed){.silent_us = -1000};
     rig_mem_init(&bed->heap);
     quorum_check_init(&bed->check, &bed->history, SESSION_US);
-    bed->check.silent_us = silent_us;
-    bed->check.context = bed;
+    bed->check.world_us = world_us;
     image_begin(bed, 2, 8);
-    quorum_check_image(&bed->check, bed->image);
+    quorum_check_image(&bed->check, bed->image, bed->silent_us / 1000);
     assert_string_equal(bed->history.violation, "");
 }
 
 /* The image as it is now breaks this rule; NULL: none. */
 static void bed_end(struct bed *bed, const char *rule)
 {
-    quorum_check_image(&bed->check, bed->image);
+    quorum_check_image(&bed->check, bed->image, bed->silent_us / 1000);
     if (rule == NULL)
         assert_string_equal(bed->history.violation, "");
     else
@@ -166,19 +165,19 @@ static void q2_one_leader_in_an_epoch(void **state)
 
     bed_begin(&bed); /* A new leader epoch is none of this. */
     put_change(&bed, 3, both, 2);
-    quorum_check_image(&bed.check, bed.image);
+    quorum_check_image(&bed.check, bed.image, bed.silent_us / 1000);
     assert_int_equal(bed.check.elections, 1);
     bed_end(&bed, NULL);
 
     bed_begin(&bed);
     put_change(&bed, 3, both, 2);
-    quorum_check_image(&bed.check, bed.image);
+    quorum_check_image(&bed.check, bed.image, bed.silent_us / 1000);
     image_begin(&bed, 2, 8);
     bed_end(&bed, "Q2: t-0: its epochs go back");
 
     bed_begin(&bed); /* The same partition epoch, by another way. */
     put_change(&bed, -2, first, 1);
-    quorum_check_image(&bed.check, bed.image);
+    quorum_check_image(&bed.check, bed.image, bed.silent_us / 1000);
     image_begin(&bed, 2, 8);
     put_change(&bed, -2, both, 2);
     bed_end(&bed, "Q2: t-0");
@@ -264,7 +263,7 @@ static void fenced_for_silence(int64_t fenced_us, int64_t sent_us, bool late, co
     if (!late) quorum_check_spoke(&bed.check, 3, 9, sent_us);
     put_change(&bed, -2, first, 1);
     put_fence(&bed, 3, 9);
-    quorum_check_image(&bed.check, bed.image);
+    quorum_check_image(&bed.check, bed.image, bed.silent_us / 1000);
     assert_int_equal(bed.check.silences, 1);
     if (late) quorum_check_spoke(&bed.check, 3, 9, sent_us);
     bed_end(&bed, rule);
@@ -275,9 +274,42 @@ static void q7_who_spoke_is_not_fenced(void **state)
     (void)state;
     for (int late = 0; late < 2; late++) {
         fenced_for_silence(10000000, 7000000, late, "Q7: broker 3");
-        fenced_for_silence(10000000, 6000000, late, NULL);  /* The session was over. */
+        fenced_for_silence(10000000, 5000000, late, NULL);  /* The session was over. */
         fenced_for_silence(10000000, 9000000, late, NULL);  /* It may not have arrived. */
         fenced_for_silence(10000000, 11000000, late, NULL); /* It came later. */
+    }
+}
+
+/* Who asked for it may be fenced at any time. */
+static void q7_who_asked_may_be_fenced(void **state)
+{
+    struct bed bed;
+    int32_t first[] = {2};
+    (void)state;
+    bed_begin(&bed);
+    bed.silent_us = 10000000;
+    quorum_check_asked(&bed.check, 3, 9);
+    quorum_check_spoke(&bed.check, 3, 9, 7000000);
+    put_change(&bed, -2, first, 1);
+    put_fence(&bed, 3, 9);
+    bed_end(&bed, NULL);
+}
+
+/* A heartbeat that came while the controller stood still is as new as its going on. */
+static void q7_who_spoke_to_a_stalled_controller(void **state)
+{
+    struct bed bed;
+    (void)state;
+    for (int spoke = 0; spoke < 2; spoke++) {
+        int32_t first[] = {2};
+        bed_begin(&bed);
+        bed.silent_us = 20001000;
+        quorum_check_stands(&bed.check, 10000000, 15000000);
+        quorum_check_stands(&bed.check, 13000000, 20000000);
+        quorum_check_spoke(&bed.check, 3, 9, spoke ? 10500000 : 9500000);
+        put_change(&bed, -2, first, 1);
+        put_fence(&bed, 3, 9);
+        bed_end(&bed, spoke ? "Q7: broker 3" : NULL);
     }
 }
 
@@ -291,6 +323,8 @@ int main(void)
         cmocka_unit_test(q5_epochs_grow),
         cmocka_unit_test(q6_images_are_equal),
         cmocka_unit_test(q7_who_spoke_is_not_fenced),
+        cmocka_unit_test(q7_who_asked_may_be_fenced),
+        cmocka_unit_test(q7_who_spoke_to_a_stalled_controller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -243,6 +243,7 @@ static void run_note(struct run *run, enum run_fault fault)
  * with acks=1 may have been kept by a failing disk, or not. */
 static void run_down(struct run *run)
 {
+    quorum_check_ends(&run->population.check, sim_now_us(run->world));
     if (run->history.trouble_us == INT64_MAX) history_power_cut(&run->history);
     run->start_us = sim_now_us(run->world) + chance_below(&run->faults, 500000);
 }
@@ -325,6 +326,7 @@ static void run_wall_jump(struct run *run)
     int64_t to_ms = (int64_t)chance_below(&run->faults, 3600000) - 1800000;
     sim_node_wall_jump(run->cluster.machine, to_ms - run->wall_ms);
     run->wall_ms = to_ms;
+    run->population.jumped_us = sim_now_us(run->world);
 }
 
 /* A directory that failed stays offline: the process is started anew, on a disk
@@ -394,6 +396,18 @@ static void run_maybe_mend(struct run *run)
     }
 }
 
+/* The machine stands still; a controller's for longer than a session, at times. */
+static void run_pause(struct run *run)
+{
+    uint32_t longest_ms = 3000;
+    if (run->kind == RUN_CONTROLLER) longest_ms = run->population.session_ms * 2;
+    uint32_t pause_ms = chance_below(&run->faults, longest_ms);
+    int64_t now_us = sim_now_us(run->world);
+    sim_node_pause(run->cluster.machine, pause_ms);
+    if (run->kind == RUN_CONTROLLER)
+        quorum_check_stands(&run->population.check, now_us, now_us + pause_ms * 1000ll);
+}
+
 static void run_strike(struct run *run, enum run_fault fault)
 {
     struct sim_node *machine = run->cluster.machine;
@@ -409,7 +423,7 @@ static void run_strike(struct run *run, enum run_fault fault)
                                                     .nth = 1 + chance_below(faults, 60)});
         return; /* Noted when it strikes. */
     case RUN_STOP: run_stop(run); break;
-    case RUN_PAUSE: sim_node_pause(machine, chance_below(faults, 3000)); break;
+    case RUN_PAUSE: run_pause(run); break;
     case RUN_RESET:
         if (!sim_node_reset_stream(machine)) return;
         break;
