@@ -1,6 +1,7 @@
 /* say_test.c - lines as they are written, escapes, limits. */
 #include "sys/say.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -118,11 +119,18 @@ static void floods(void **state)
     assert_int_equal(dropped, 0);
 }
 
+static void reasons(void **state)
+{
+    (void)state;
+    assert_string_equal(say_errno(-ENOSPC), "No space left on device");
+    assert_string_equal(say_errno(-100000), "unknown error");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(readable), cmocka_unit_test(json),   cmocka_unit_test(long_lines),
-        cmocka_unit_test(escapes),  cmocka_unit_test(floods),
+        cmocka_unit_test(escapes),  cmocka_unit_test(floods), cmocka_unit_test(reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

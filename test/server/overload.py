@@ -133,6 +133,28 @@ def test_many_members_join_together():
                     raw.socket.close()
 
 
+def test_regex_that_would_backtrack():
+    """W28: patterns that take an engine with backtracking for ever are answered at once; what grows when compiled is refused."""
+    with Node() as node:
+        node.kcat("-P", "-t", "a" * 240, data=b"x\n")
+        with Caller(node) as caller:
+            for number, (pattern, wanted) in enumerate((("(a|a)*b", 0), ("(a+)+(a+)+(a+)+b", 0), ("(a*)*(a*)*.{0,200}c", 0),
+                                                        ("((a{100}){100}){100}", 128), ("(", 128))):
+                group = f"g{number}"
+                beat = {"groupId": group, "memberId": f"m{number}", "memberEpoch": 0, "instanceId": None, "rackId": None,
+                        "rebalanceTimeoutMs": 60000, "subscribedTopicNames": None, "subscribedTopicRegex": pattern,
+                        "serverAssignor": None, "topicPartitions": []}
+                caller.call("FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": [group]})
+                limit, code = time.monotonic() + 60, 15
+                while code in (14, 15, 16):  # The coordinator may be still loading.
+                    assert time.monotonic() < limit
+                    code = caller.call("ConsumerGroupHeartbeat", 1, beat)["errorCode"]
+                assert code == wanted, (pattern, code)
+            started = time.monotonic()
+            node.kcat("-L")
+            assert time.monotonic() - started < 10
+
+
 def test_copy_of_a_live_directory():
     """L6: a plain copy of the files, taken while records come in, starts and holds a valid beginning."""
     copy = tempfile.mkdtemp(prefix="dohle-copy-")
@@ -171,4 +193,4 @@ def test_copy_of_a_live_directory():
 
 
 TESTS = [test_metadata_of_many_partitions_in_a_loop, test_parked_fetches, test_fetch_sessions_are_used_up, test_producer_ids_in_a_storm,
-         test_many_members_join_together, test_copy_of_a_live_directory]
+         test_many_members_join_together, test_regex_that_would_backtrack, test_copy_of_a_live_directory]
