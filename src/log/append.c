@@ -330,6 +330,9 @@ static void append_apply(struct append *append, struct log_write *write)
 static int append_admit(struct log *log, const struct log_append *in)
 {
     int usable = log_usable(log);
+    if (usable == LOG_OK && log->frozen) usable = LOG_LATER;
+    /* A coordinator does not wait: its client asks again. */
+    if (usable == LOG_LATER && log->frozen && in->origin == LOG_COORDINATOR) usable = LOG_E_BUSY;
     if (usable != LOG_OK) return usable;
     const struct log_directory *directory = log->directory;
     if (log->logs->stopping) return LOG_E_BUSY;

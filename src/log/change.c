@@ -347,6 +347,8 @@ static void change_ask(struct log *log, struct log_task *task)
         return;
     }
     assert(log->change_task == NULL);
+    if (log->move != NULL) log->move->next_directory = log_move_target(log); /* Anew, afterwards. */
+    (void)log_move_abort(log);
     log->change_task = task;
     log->state = LOG_CHANGING;
     list_append(&log->logs->changing, &log->changing);

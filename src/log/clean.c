@@ -74,7 +74,8 @@ static bool clean_eligible(const struct log *log)
 {
     return log->config.cleanup_compact && log->state == LOG_READY && !log->unclean &&
            log->cleaning == NULL && log->directory->error == 0 && !log->directory->full &&
-           log->has_folder && log->change_task == NULL && !log->times_loading;
+           log->has_folder && log->change_task == NULL && !log->times_loading && !log->future &&
+           !log->frozen;
 }
 
 /* The dirtiest of the logs that are worth it; one whose timestamps are not known yet has them

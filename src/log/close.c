@@ -185,6 +185,7 @@ void logs_abandon(struct logs *logs)
     struct mem *mem = logs->mem;
     struct list *node;
     logs_clean_abandon(logs);
+    logs_moves_abandon(logs);
     parts_free(logs);
     while ((node = list_pop(&logs->gone)) != NULL)
         log_free(container_of(node, struct log, gone));

@@ -237,9 +237,20 @@ static int load_state(struct load *load)
     return io_disk_sync_all(load->io, names, ARRAY_SIZE(names));
 }
 
+/* The copy of a move that was decided: its folder gets its name now. */
+static int load_promote(struct load *load)
+{
+    const struct log *log = load->log;
+    int error = io_disk_rename(load->io, log_aside(log, "future").text, log_folder(log).text);
+    return error < 0 ? error : io_disk_sync_dir(load->io, log->directory->path);
+}
+
 static int load_folder(struct load *load)
 {
-    int error = load_metadata(load, &load->stray);
+    int error = load->log->promoted ? load_promote(load) : 0;
+    if (error < 0) return error;
+    load->log->promoted = false;
+    error = load_metadata(load, &load->stray);
     if (error < 0) return error;
     if (load->stray) {
         load->folder = false;

@@ -14,6 +14,7 @@
 
 struct disk_path log_folder(const struct log *log)
 {
+    if (log->future) return log_aside(log, "future");
     char name[TOPIC_NAME_MAX + 16];
     int length = snprintf(name, sizeof(name), "%.*s-%d", (int)log->topic.size,
                           (const char *)log->topic.data, log->partition);
@@ -207,6 +208,11 @@ uint32_t log_directory(const struct log *log)
     return log->directory->index;
 }
 
+bool log_is_future(const struct log *log)
+{
+    return log->future;
+}
+
 bool log_has_files(const struct log *log)
 {
     return log->has_folder;
@@ -251,6 +257,7 @@ int log_epoch_begin(struct log *log, int32_t epoch)
     assert(epoch >= 0);
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
+    if (log->frozen) return LOG_LATER;
     if (!epochs_reserve(log->logs->mem, &log->epochs, 1)) return LOG_E_MEMORY;
     epochs_assign(&log->epochs, epoch, log->end);
     return LOG_OK;
@@ -285,6 +292,7 @@ int log_delete_records(struct log *log, int64_t offset)
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
     if (offset > log->watermark) return LOG_E_OUT_OF_RANGE;
+    if (log->frozen) return LOG_LATER;
     log_raise_start(log, offset);
     return LOG_OK;
 }

@@ -300,3 +300,4 @@ uint32_t log_directory(const struct log *log);  /* Index among the manager's dir
 bool log_has_files(const struct log *log);      /* On disk, opened or not. */
 uint64_t log_size_bytes(const struct log *log); /* Of the segments' batches; 0 until opened. */
 uint32_t log_segments(const struct log *log);   /* Their number; 0 until opened. */
+bool log_is_future(const struct log *log);      /* It is the copy that a move makes. */

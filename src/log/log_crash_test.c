@@ -131,17 +131,25 @@ CRASH_TEST(compact)
 CRASH_TEST(retain)
 CRASH_TEST(expire)
 CRASH_TEST(lookups)
+CRASH_TEST(move)
 CRASH_TEST(resume)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crash_append_and_roll), cmocka_unit_test(crash_stop_and_start),
-        cmocka_unit_test(crash_truncate),        cmocka_unit_test(crash_restart),
-        cmocka_unit_test(crash_delete_records),  cmocka_unit_test(crash_delete_log),
-        cmocka_unit_test(crash_transactions),    cmocka_unit_test(crash_compact),
-        cmocka_unit_test(crash_retain),          cmocka_unit_test(crash_lookups),
-        cmocka_unit_test(crash_expire),          cmocka_unit_test(crash_resume),
+        cmocka_unit_test(crash_append_and_roll),
+        cmocka_unit_test(crash_stop_and_start),
+        cmocka_unit_test(crash_truncate),
+        cmocka_unit_test(crash_restart),
+        cmocka_unit_test(crash_delete_records),
+        cmocka_unit_test(crash_delete_log),
+        cmocka_unit_test(crash_transactions),
+        cmocka_unit_test(crash_compact),
+        cmocka_unit_test(crash_retain),
+        cmocka_unit_test(crash_lookups),
+        cmocka_unit_test(crash_expire),
+        cmocka_unit_test(crash_resume),
+        cmocka_unit_test(crash_move),
     };
     if (getenv("CRASH_TEST") != NULL) cmocka_set_test_filter(getenv("CRASH_TEST"));
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,7 @@ static const struct script scripts[] = {
     {"expire",          script_expire         },
     {"lookups",         script_lookups        },
     {"resume",          script_resume         },
+    {"move",            script_move           },
 };
 
 /* Let what is in flight come to an end, whatever it is. */

@@ -164,7 +164,8 @@ struct logs_replica {
     const struct log_config *config; /* NULL: the default. Copied. */
     uint32_t directory; /* Index, or LOG_DIRECTORY_ANY: the online, not cordoned one with the fewest
                            partitions. Only for a new replica. */
-    bool is_new;        /* The controller has just placed it here: not having files is right. */
+    struct uuid assigned; /* The directory that the metadata has it in; zero: none of ours. */
+    bool is_new;          /* The controller has just placed it here: not having files is right. */
     bool on_disk; /* Its folder is there though the scan passes over it: the metadata log's. */
 };
 
@@ -191,3 +192,52 @@ void logs_delete(struct logs *logs, struct log *log, struct log_task *task);
 
 /* The folder is not this node's: renamed to -stray and left for the operator. As logs_delete. */
 void logs_stray(struct logs *logs, struct log *log, struct log_task *task);
+
+/* ---- moves ----------------------------------------------------------------------------------- */
+
+/* A replica goes to another directory while it is used (KIP-113, AlterReplicaLogDirs): a copy,
+ * FOLDER.UUID-future there, is filled beside all appends, slice by slice. When it has all that is
+ * durable the log stops for a moment: the rest is copied, the owner records the new directory, the
+ * folders change their names. A restart goes on with the copy that is there. One move at a time. */
+
+enum log_move_event {
+    LOG_MOVE_BEGUN,  /* Or resumed. */
+    LOG_MOVE_READY,  /* The copy is whole: record the directory, then logs_move_go(). */
+    LOG_MOVE_DONE,   /* log_directory() is the new one. */
+    LOG_MOVE_ENDED,  /* Cancelled: the log is where it was, the copy goes. */
+    LOG_MOVE_FAILED, /* A directory failed, or the copy could not be read: the log is where it was.
+                      */
+};
+
+struct logs_moves {
+    /* `directory` is the target. From logs_turn() and from the calls below; it may call
+     * logs_move_go(). */
+    void (*told)(void *context, struct log *log, enum log_move_event event, uint32_t directory);
+    /* replica.alter.log.dirs.io.max.bytes.per.second of this shard. */
+    int64_t (*bytes_per_second)(void *context);
+    void *context;
+};
+
+/* Who is told; without, moves go on by themselves, as fast as they can. Borrowed for the life. */
+void logs_moves_follow(struct logs *logs, const struct logs_moves *moves);
+
+/* Move the replica to this directory. Where it lies already: a move that runs is cancelled. While
+ * another move runs that one is given up, or, when it is being decided, waited for.
+ *
+ *   LOG_OK  it has begun, or there is nothing to do.
+ *   LOG_E_INVALID  the name of the copy's folder would exceed 255 bytes.
+ *   LOG_E_MEMORY, or < 0: that directory is offline. */
+MUST_USE int logs_move(struct logs *logs, struct log *log, uint32_t directory);
+
+/* Does the name of a copy's folder fit into 255 bytes? */
+bool logs_move_name_fits(struct view topic, int32_t partition);
+
+/* After LOG_MOVE_READY: the new directory is recorded; or it could not be, and it is told again. A
+ * move that is over meanwhile: nothing. */
+void logs_move_go(struct log *log, bool recorded);
+
+/* Where it is moved to; LOG_DIRECTORY_ANY: nowhere. */
+uint32_t log_move_target(const struct log *log);
+
+/* Of a copy: how many offsets the log is ahead of it; -1: there is no such log. */
+int64_t log_future_lag(const struct log *future);

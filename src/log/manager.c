@@ -184,6 +184,27 @@ static bool list_partition(struct listing *listing, const struct names_folder *f
     return true;
 }
 
+/* What a move that was interrupted has copied; of several the first one counts. */
+static bool list_future(struct listing *listing,
+                        const struct names_folder *folder,
+                        const char *name)
+{
+    struct log_directory *directory = listing->directory;
+    struct logs *logs = directory->logs;
+    if (logs_find_future(logs, folder->topic, folder->partition) != NULL) {
+        if (!log_doom(directory, name, io_now_ms(logs->io))) listing->result = LOGS_E_MEMORY;
+        return listing->result == LOGS_OK;
+    }
+    struct log *log = log_new_future(directory, folder->topic, folder->partition);
+    if (log == NULL) {
+        listing->result = LOGS_E_MEMORY;
+        return false;
+    }
+    log->aside_id = folder->aside_id;
+    log->has_folder = true;
+    return true; /* Recovered when somebody wants it, whatever the mark says. */
+}
+
 static bool list_name(void *context, const char *name)
 {
     struct listing *listing = context;
@@ -197,7 +218,8 @@ static bool list_name(void *context, const char *name)
     }
     if (!stat.is_directory) return !parts_first(logs) || log_ballast_left(directory, name);
     struct names_folder folder = names_parse(name);
-    if (!parts_first(logs) && folder.kind != NAMES_PARTITION) return true;
+    bool replica = folder.kind == NAMES_PARTITION || folder.kind == NAMES_FUTURE;
+    if (!parts_first(logs) && !replica) return true;
     switch (folder.kind) {
     case NAMES_PARTITION:
         return !parts_owns(logs, folder.topic, folder.partition) ||
@@ -206,8 +228,8 @@ static bool list_name(void *context, const char *name)
         if (!log_doom(directory, name, io_now_ms(logs->io))) listing->result = LOGS_E_MEMORY;
         return listing->result == LOGS_OK;
     case NAMES_FUTURE:
-        logs_say(logs, "\"%s/%s\" is an unfinished move: left alone", directory->path, name);
-        return true;
+        return !parts_owns(logs, folder.topic, folder.partition) ||
+               list_future(listing, &folder, name);
     case NAMES_STRAY:
     case NAMES_SKIP: return true;
     case NAMES_BAD: break;
@@ -224,6 +246,8 @@ static bool checkpoint_take(struct log_directory *directory,
 {
     struct logs *logs = directory->logs;
     struct log *log = logs_find(logs, entry->topic, entry->number);
+    struct log *future = logs_find_future(logs, entry->topic, entry->number);
+    if (future != NULL && future->directory == directory) log = future;
     if (log != NULL && log->directory == directory) {
         if (kind == CHECKPOINT_OF_RECOVERY) log->checkpoint_recovery = entry->offset;
         if (kind == CHECKPOINT_OF_STARTS) log->checkpoint_start = entry->offset;
@@ -360,9 +384,10 @@ static struct logs *logs_new(struct io *io, const struct logs_options *options)
     logs->options = *options;
     open_defaults(&logs->options);
     logs_space_open(logs);
-    struct list *const lists[] = {
-        &logs->gone,    &logs->retaining, &logs->changing,     &logs->ready,   &logs->telling,
-        &logs->watches, &logs->files,     &logs->spare_writes, &logs->indexed, &logs->recovering};
+    struct list *const lists[] = {&logs->gone,       &logs->retaining,    &logs->changing,
+                                  &logs->ready,      &logs->telling,      &logs->watches,
+                                  &logs->files,      &logs->spare_writes, &logs->indexed,
+                                  &logs->recovering, &logs->moves};
     for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
         list_init(lists[i]);
     map_init(&logs->map, mem, io_random(io, IO_RANDOM_HASH));
@@ -462,6 +487,7 @@ int64_t logs_turn(struct logs *logs)
     }
     logs_changes_turn(logs);
     logs_gone_turn(logs);
+    next_ms = MIN(next_ms, logs_moves_turn(logs, now_ms));
     next_ms = MIN(next_ms, logs_tasks_turn(logs, now_ms));
     log_files_trim(logs);
     if (!list_empty(&logs->telling)) next_ms = now_ms;

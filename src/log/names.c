@@ -3,7 +3,7 @@
  *   TOPIC-PARTITION               a replica
  *   TOPIC-PARTITION.UUID-delete   being deleted; the topic is cut so that 255 bytes suffice
  *   TOPIC-PARTITION.UUID-stray    not this node's; kept for the operator; cut alike
- *   TOPIC-PARTITION.UUID-future   a move between directories that was not finished
+ *   TOPIC-PARTITION.UUID-future   the copy that a move between directories makes; not cut
  *   __cluster_metadata-0          the metadata log, not one of ours
  *   remote-log-index-cache        of tiered storage
  *
@@ -22,6 +22,17 @@ static bool names_hex(const char *text, size_t size)
         if (!((text[i] >= '0' && text[i] <= '9') || (text[i] >= 'a' && text[i] <= 'f')))
             return false;
     return true;
+}
+
+static struct uuid names_uuid(const char *text)
+{
+    struct uuid id = {{0}};
+    for (size_t i = 0; i < UUID_HEX_SIZE; i++) {
+        char c = text[i];
+        uint8_t digit = (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+        id.bytes[i / 2] = (uint8_t)(id.bytes[i / 2] << 4 | digit);
+    }
+    return id;
 }
 
 /* Split "TOPIC-PARTITION" of `size` bytes at its last dash. */
@@ -65,10 +76,19 @@ struct names_folder names_parse(const char *name)
         if (stem <= UUID_HEX_SIZE + 1 || name[stem - UUID_HEX_SIZE - 1] != '.') return out;
         if (!names_hex(name + stem - UUID_HEX_SIZE, UUID_HEX_SIZE)) return out;
         if (names_split(name, stem - UUID_HEX_SIZE - 1, &out)) out.kind = asides[i].kind;
+        out.aside_id = names_uuid(name + stem - UUID_HEX_SIZE);
         return out;
     }
     if (names_split(name, size, &out)) out.kind = NAMES_PARTITION;
     return out;
+}
+
+bool logs_move_name_fits(struct view topic, int32_t partition)
+{
+    char tail[80];
+    int size = snprintf(tail, sizeof(tail), "-%d.%32s-future", partition, "");
+    assert(size > 0);
+    return topic.size + (uint32_t)size <= 255;
 }
 
 struct disk_path log_aside(const struct log *log, const char *suffix)

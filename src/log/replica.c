@@ -14,17 +14,31 @@ static struct view replica_key(uint8_t *key, struct view topic, int32_t partitio
     return view_of(key, topic.size + 4);
 }
 
-static size_t log_bytes(uint32_t key_size)
+/* With room for the key of either kind. */
+static size_t log_bytes(struct view topic)
 {
-    return sizeof(struct log) + key_size;
+    return sizeof(struct log) + topic.size + 5;
 }
 
-struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition)
+/* Of the copy that a move makes: one byte more. */
+static struct view future_key(uint8_t *key, struct view topic, int32_t partition)
+{
+    struct view plain = replica_key(key, topic, partition);
+    key[plain.size] = 'f';
+    return view_of(key, plain.size + 1);
+}
+
+static struct log *replica_make(struct log_directory *directory,
+                                struct view topic,
+                                int32_t partition,
+                                bool future)
 {
     struct logs *logs = directory->logs;
-    struct log *log = mem_get(logs->mem, log_bytes(topic.size + 4));
+    struct log *log = mem_get(logs->mem, log_bytes(topic));
     if (log == NULL) return NULL;
-    log->node.key = replica_key(log->key, topic, partition);
+    log->node.key =
+        future ? future_key(log->key, topic, partition) : replica_key(log->key, topic, partition);
+    log->future = future;
     log->logs = logs;
     log->directory = directory;
     log->config = logs->options.config;
@@ -42,11 +56,21 @@ struct log *log_new(struct log_directory *directory, struct view topic, int32_t 
     producers_init(&log->producers, logs->mem, 0);
     log->aside_id = io_random_uuid(logs->io);
     if (!map_insert(&logs->map, &log->node)) {
-        mem_put(logs->mem, log, log_bytes(log->node.key.size));
+        mem_put(logs->mem, log, log_bytes(log->topic));
         return NULL;
     }
     directory->partitions++;
     return log;
+}
+
+struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition)
+{
+    return replica_make(directory, topic, partition, false);
+}
+
+struct log *log_new_future(struct log_directory *directory, struct view topic, int32_t partition)
+{
+    return replica_make(directory, topic, partition, true);
 }
 
 /* Off every list, and its memory back. Not in the map any more. */
@@ -67,14 +91,22 @@ void log_free(struct log *log)
     if (log->metadata_file != NULL) io_disk_close(logs->io, log->metadata_file);
     log_unload(log);
     log_hints_drop(log, NULL);
-    mem_put(logs->mem, log, log_bytes(log->node.key.size));
+    mem_put(logs->mem, log, log_bytes(log->topic));
 }
 
 struct log *logs_find(const struct logs *logs, struct view topic, int32_t partition)
 {
-    uint8_t key[TOPIC_NAME_MAX + 4];
+    uint8_t key[TOPIC_NAME_MAX + 5];
     if (topic.null || topic.size > TOPIC_NAME_MAX || partition < 0) return NULL;
     struct map_node *node = map_find(&logs->map, replica_key(key, topic, partition));
+    return node == NULL ? NULL : container_of(node, struct log, node);
+}
+
+struct log *logs_find_future(const struct logs *logs, struct view topic, int32_t partition)
+{
+    uint8_t key[TOPIC_NAME_MAX + 5];
+    if (topic.null || topic.size > TOPIC_NAME_MAX || partition < 0) return NULL;
+    struct map_node *node = map_find(&logs->map, future_key(key, topic, partition));
     return node == NULL ? NULL : container_of(node, struct log, node);
 }
 
@@ -107,15 +139,58 @@ static struct log_directory *replica_place(struct logs *logs, int *error)
     return best;
 }
 
+/* The online directory with this id, or NULL. */
+static struct log_directory *replica_assigned(struct logs *logs, struct uuid id)
+{
+    for (uint32_t i = 0; i < logs->directory_count && !uuid_is_zero(id); i++)
+        if (logs->directories[i].error == 0 && uuid_equal(logs->directories[i].id, id))
+            return &logs->directories[i];
+    return NULL;
+}
+
+/* Why a directory is offline, if one is. */
+static int replica_offline(const struct logs *logs)
+{
+    for (uint32_t i = 0; i < logs->directory_count; i++)
+        if (logs->directories[i].error != 0) return logs->directories[i].error;
+    return 0;
+}
+
+/* There is no folder, but the copy of a move that lies where the metadata has the replica: the move
+ * had been decided before the stop, and the copy is whole. */
+static struct log *replica_promote(struct logs *logs, const struct logs_replica *in)
+{
+    struct log *log = logs_find_future(logs, in->topic, in->partition);
+    if (log == NULL || log->state != LOG_CLOSED) return NULL;
+    if (log->directory != replica_assigned(logs, in->assigned)) return NULL;
+    map_remove(&logs->map, &log->node);
+    log->future = false;
+    log->promoted = true;
+    log->node.key = replica_key(log->key, log->topic, log->partition);
+    if (map_insert(&logs->map, &log->node)) {
+        log_recover_later(log);
+        return log;
+    }
+    log->future = true;
+    log->directory->partitions--;
+    log_free(log); /* The next start finds it again. */
+    return NULL;
+}
+
 static int replica_new(struct logs *logs, const struct logs_replica *in, struct log **out)
 {
     int error = -EIO;
     struct log_directory *directory = in->directory < logs->directory_count
                                           ? &logs->directories[in->directory]
-                                          : replica_place(logs, &error);
+                                          : replica_assigned(logs, in->assigned);
+    if (directory == NULL && !in->is_new) { /* It may lie where nobody can look now. */
+        error = replica_offline(logs);
+        if (error != 0) return error;
+    }
+    if (directory == NULL) directory = replica_place(logs, &error);
     if (directory == NULL) return error;
     if (directory->error != 0) return directory->error;
-    uint8_t key[TOPIC_NAME_MAX + 4];
+    uint8_t key[TOPIC_NAME_MAX + 5];
     struct map_node *lost = map_find(&logs->lost, replica_key(key, in->topic, in->partition));
     if (lost != NULL && !in->is_new) {
         struct log_lost *entry = container_of(lost, struct log_lost, node);
@@ -146,6 +221,7 @@ int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **
     assert(in->topic.size <= TOPIC_NAME_MAX);
     assert(in->partition >= 0);
     struct log *log = logs_find(logs, in->topic, in->partition);
+    if (log == NULL) log = replica_promote(logs, in);
     if (log == NULL) {
         int result = replica_new(logs, in, &log);
         if (result != LOG_OK) return result;
@@ -154,6 +230,8 @@ int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **
     }
     if (!uuid_is_zero(in->topic_id) && log->state == LOG_CLOSED) log->topic_id = in->topic_id;
     if (in->config != NULL) log_configure(log, in->config);
+    struct log *future = logs_find_future(logs, in->topic, in->partition);
+    if (future != NULL && log->move == NULL) log_move_resume(log, future);
     *out = log;
     return LOG_OK;
 }
@@ -252,7 +330,7 @@ void logs_gone_turn(struct logs *logs)
 {
     list_foreach (node, &logs->gone) {
         struct log *log = container_of(node, struct log, gone);
-        if (log->cleaning != NULL) continue;
+        if (log->cleaning != NULL || log->move != NULL) continue;
         if (!list_empty(&log->works) || log->looking || writes_in_flight(log)) continue;
         if (log->gone_finished && log->holds == 0)
             log_free(log);
@@ -274,6 +352,7 @@ static void replica_end(struct log *log, struct log_task *task, bool stray)
 {
     struct logs *logs = log->logs;
     assert(log->state != LOG_GONE);
+    if (log->move != NULL) (void)log_move_abort(log);
     if (log->recover) log_recover_over(log);
     if (log->state != LOG_OPENING)
         for (uint32_t i = 0; i < log->segment_count; i++)

@@ -179,13 +179,14 @@ int log_retain(struct log *log)
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
     if (log->retain_failed) return LOG_OK;
-    if (log->cleaning != NULL) return LOG_OK; /* The next round. */
-    if (log->config.cleanup_delete) {
+    if (log->cleaning != NULL || log->frozen) return LOG_OK; /* The next round. */
+    bool ages = log->config.cleanup_delete && !log->future;  /* A copy follows what it copies. */
+    if (ages) {
         int known = log_times_load(log);
         if (known != LOG_OK) return known;
     }
     uint32_t count = retain_by_start(log);
-    if (log->config.cleanup_delete) {
+    if (ages) {
         count = retain_by_size(log, count);
         count = retain_by_time(log, count, io_wall_ms(log->logs->io));
     }
@@ -210,7 +211,7 @@ int log_retain(struct log *log)
 bool log_first_may_go(const struct log *log)
 {
     if (log->state != LOG_READY || log->cleaning != NULL || log->unlisted) return false;
-    if (log->retain_failed) return false;
+    if (log->retain_failed || log->future || log->frozen) return false;
     if (!log->config.cleanup_delete || log->segment_count < 2) return false;
     const struct segment *first = log->segments[0];
     return retain_may(log, 0) && first->sealed && !first->sealing;

@@ -25,7 +25,9 @@ struct rig {
     struct log_config config;
     struct logs_options options;
     char dir[32];
-    char said[4096]; /* What the manager said, line by line. */
+    char other[32];     /* A second directory, for moves. */
+    struct uuid ids[2]; /* Of the two. */
+    char said[4096];    /* What the manager said, line by line. */
 };
 
 static inline void rig_say(void *context, const char *text)

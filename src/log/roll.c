@@ -130,6 +130,7 @@ int log_roll(struct log *log)
 {
     int usable = log_usable(log);
     if (usable != LOG_OK) return usable;
+    if (log->frozen) return LOG_LATER;
     if (log->directory->full) return LOG_E_FULL;
     if (log_active(log)->size_bytes == 0) return LOG_OK;
     return log_roll_to(log, log->end);

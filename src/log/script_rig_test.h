@@ -20,7 +20,9 @@ struct model {
     bool has_last;               /* The last durable idempotent batch: */
     struct rig_batch last;
     int64_t last_offset;
-    bool indexed; /* Ask for times and aborted transactions, too. */
+    bool indexed;      /* Ask for times and aborted transactions, too. */
+    bool two;          /* There is a second directory. */
+    uint32_t assigned; /* The metadata has the replica in this one. */
     struct {
         int64_t producer_id, offset_first, marker; /* Offset of its marker. */
     } aborted[8];
@@ -37,6 +39,9 @@ struct crash_run {
     int64_t retention_interval_ms; /* For the next start; 0: the usual. */
     uint32_t
         resume_bytes; /* If > 0: checkpoints all the time, and where to resume after so many. */
+    struct logs_moves moves;
+    uint32_t moved;  /* Moves that are over, */
+    uint32_t failed; /* and of these failed. */
 };
 
 static inline bool dead(const struct crash_run *run)
@@ -79,6 +84,11 @@ static inline bool append(struct crash_run *run, const struct rig_batch *what)
     if (buf == NULL) return false; /* No memory, under faults. */
     buf_hold(buf);
     int result = rig_append_buf(run->log, buf, &out);
+    for (int i = 0; i < 1000 && result == LOG_LATER && !dead(run); i++) { /* A move ends. */
+        rig_turn(run->rig);
+        buf_hold(buf);
+        result = rig_append_buf(run->log, buf, &out);
+    }
     if (result == LOG_OK) {
         model_take(run->model, out.offset_first, buf);
         for (int32_t i = 0; i < what->count; i++)
@@ -116,6 +126,7 @@ static inline bool open_log(struct crash_run *run, bool is_new)
         .config = &run->rig->config,
         .directory = LOG_DIRECTORY_ANY,
         .is_new = is_new,
+        .assigned = run->rig->ids[run->model->assigned],
     };
     if (logs_replica(run->rig->logs, &replica, &run->log) != LOG_OK) return false;
     int result = LOG_LATER;
@@ -127,13 +138,32 @@ static inline bool open_log(struct crash_run *run, bool is_new)
     return result == LOG_OK;
 }
 
+/* The owner's part: the metadata has the new directory, then the folders are renamed. */
+static inline void move_told(void *context,
+                             struct log *log,
+                             enum log_move_event event,
+                             uint32_t directory)
+{
+    struct crash_run *run = context;
+    if (event == LOG_MOVE_READY) {
+        run->model->assigned = directory;
+        logs_move_go(log, true);
+    }
+    run->moved += event == LOG_MOVE_DONE;
+    run->failed += event == LOG_MOVE_FAILED;
+    if (event == LOG_MOVE_DONE || event == LOG_MOVE_READY) return;
+    struct log_dir_info info;
+    logs_dir_info(run->rig->logs, log_directory(log), &info);
+    if (info.error == 0) run->model->assigned = log_directory(log);
+}
+
 static inline bool start(struct crash_run *run)
 {
     struct rig *rig = run->rig;
-    const char *const paths[] = {rig->dir};
+    const char *const paths[] = {rig->dir, rig->other};
     rig->options = (struct logs_options){
         .paths = paths,
-        .path_count = 1,
+        .path_count = run->model->two ? 2 : 1,
         .node_id = 1,
         .config = rig->config,
         .unsynced_max_bytes = 4u << 20,
@@ -145,7 +175,21 @@ static inline bool start(struct crash_run *run)
         .say = rig_say,
         .context = rig,
     };
-    return logs_open(rig->io, &rig->options, &rig->logs) == LOGS_OK;
+    if (logs_open(rig->io, &rig->options, &rig->logs) != LOGS_OK) return false;
+    for (uint32_t i = 0; i < rig->options.path_count; i++) {
+        struct log_dir_info info;
+        logs_dir_info(rig->logs, i, &info);
+        if (!uuid_is_zero(info.directory_id)) rig->ids[i] = info.directory_id;
+        /* With one directory there would be no start: nothing that can heal is judged. */
+        if (info.error == -ENOMEM || info.error == -ENOSPC) {
+            logs_abandon(rig->logs);
+            rig->logs = NULL;
+            return false;
+        }
+    }
+    run->moves = (struct logs_moves){.told = move_told, .context = run};
+    logs_moves_follow(rig->logs, &run->moves);
+    return true;
 }
 
 static inline void stop(struct crash_run *run)
@@ -426,6 +470,49 @@ static inline void script_resume(struct crash_run *run)
     }
 }
 
+/* Until no move runs. */
+static inline void settle_move(struct crash_run *run)
+{
+    for (int i = 0; i < (run->trouble ? 3000 : 100000) && !dead(run); i++) {
+        if (log_move_target(run->log) == LOG_DIRECTORY_ANY) break;
+        rig_turn(run->rig);
+    }
+    if (!dead(run)) settle(run);
+}
+
+/* To the second directory and back, with appends beside, records deleted, a start in between. */
+static inline void script_move(struct crash_run *run)
+{
+    stop(run);
+    run->model->two = true;
+    if (dead(run) || io_disk_mkdir(run->rig->io, run->rig->other) != 0) return;
+    if (io_disk_sync_dir(run->rig->io, "/tmp") != 0) return;
+    if (dead(run) || !start(run) || !open_log(run, false)) return;
+    for (int i = 0; i < 5; i++)
+        append_next(run, 3, 150);
+    if (dead(run)) return;
+    log_set_high_watermark(run->log, run->model->durable);
+    run->model->start_max = 4;
+    if (log_delete_records(run->log, 4) != LOG_OK) return;
+    settle(run);
+    for (uint32_t to = 1; to < 3 && !dead(run); to++) {
+        if (logs_move(run->rig->logs, run->log, to % 2) != LOG_OK) return;
+        for (int i = 0; i < 3; i++)
+            append_next(run, 2, 150);
+        if (to == 2) { /* Wherever it is, it goes on after a start. */
+            stop(run);
+            if (dead(run) || !start(run) || !open_log(run, false)) return;
+            append_next(run, 2, 150);
+        }
+        settle_move(run);
+        if (dead(run)) return;
+        if (!run->trouble) assert_int_equal(log_directory(run->log), to % 2);
+        if (!run->trouble) assert_int_equal(run->moved, to);
+    }
+    append_next(run, 2, 150);
+    stop(run);
+}
+
 /* All that asks and changes nothing, of a log that was opened anew. */
 static inline void script_lookups(struct crash_run *run)
 {
@@ -641,7 +728,14 @@ static inline bool judge(struct crash_run *run, struct verdict *verdict)
     if (begin > model->start_max || (begin < model->start_min && end > model->start_min))
         return wrong(verdict, "start %lld", (long long)begin);
     model_aborted_cut(model, end);
-    return judge_records(run, verdict) && judge_going_on(run, verdict);
+    if (!judge_records(run, verdict)) return false;
+    if (log_move_target(run->log) != LOG_DIRECTORY_ANY) { /* It goes on by itself. */
+        settle_move(run);
+        if (log_move_target(run->log) != LOG_DIRECTORY_ANY) return wrong(verdict, "a move stays");
+        if (log_end_assigned(run->log) != end) return wrong(verdict, "a move changes the end");
+        if (!judge_records(run, verdict)) return false;
+    }
+    return judge_going_on(run, verdict);
 }
 
 static const struct sim_options world_options = {.waits = true,
@@ -671,6 +765,7 @@ static inline struct rig *rig_on(struct sim_node *node)
     memory_init(&rig->mem, 0);
     rig->io = sim_node_start(node);
     (void)snprintf(rig->dir, sizeof(rig->dir), "/tmp/d");
+    (void)snprintf(rig->other, sizeof(rig->other), "/tmp/e");
     rig->config = LOG_CONFIG_DEFAULT;
     rig->config.timestamp_after_max_ms = INT64_MAX;
     rig->config.producer_id_expiration_ms = INT64_MAX;

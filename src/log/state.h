@@ -135,7 +135,7 @@ struct log_hint {
 /* A node has one for each of its partitions, most of them idle: what only a read or an append needs
  * is not in it. */
 struct log {
-    struct map_node node; /* Key: topic, then the partition as four bytes. */
+    struct map_node node; /* Key: topic, then the partition as four bytes; of a copy a byte more. */
     struct logs *logs;
     struct log_directory *directory;
     struct log_config config;
@@ -146,6 +146,10 @@ struct log {
     int error;                   /* If broken: an enum log_result or -errno. */
     int open_error;              /* Of the last opening that may be tried again; told once. */
     bool has_folder;             /* On disk. */
+    bool future;                 /* The copy that a move makes: its folder is named *-future. */
+    bool promoted;               /* Its folder is still named so: the opening renames it. */
+    bool frozen;                 /* Its move ends: nothing is appended, deleted or compacted. */
+    struct log_move *move;       /* To another directory (move.c); or NULL. */
     bool unlisted;               /* Not in the checkpoint files: the metadata log. */
     bool recover;                /* Not yet recovered after an unclean stop. */
     bool touched;                /* Opened since the start: closing has something to write. */
@@ -209,13 +213,44 @@ struct log {
     struct io_file *metadata_file; /* partition.metadata, until it is durable. */
     struct log_hint *hints;        /* LOG_HINTS of them from the first one on; or NULL. */
     uint32_t hint_next;
-    uint8_t key[]; /* Of node.key's size. */
+    uint8_t key[]; /* Of node.key's size, and perhaps a byte more. */
 };
 
 static inline uint32_t log_hint_count(const struct log *log)
 {
     return log->hints == NULL ? 0 : LOG_HINTS;
 }
+
+/* ---- moves ----------------------------------------------------------------------------------- */
+
+enum log_move_state {
+    MOVE_OPENING, /* It waits for its turn, or one of the two is being opened. */
+    MOVE_COPYING, /* Slice by slice, beside everything else. */
+    MOVE_FROZEN,  /* The log takes no appends: the rest is copied and becomes durable. */
+    MOVE_TELLING, /* All is there. The owner records it, and says logs_move_go(). */
+    MOVE_GOING,   /* Told. Nobody reads: the folders are renamed as soon as no job runs. */
+};
+
+struct log_move {
+    struct list link; /* On logs->moves; the first one is worked on. */
+    struct logs *logs;
+    struct log *log;    /* From here, */
+    struct log *future; /* to here. */
+    enum log_move_state state;
+    struct io_op op; /* A read, or a job. */
+    bool busy;       /* That is in flight: the struct stays. */
+    bool dropped;    /* And the move is over. */
+    bool skips;      /* Behind the copied end there are offsets but no batches. */
+    struct log_range range;
+    struct buf *buf; /* A slice that was read, or is being read. */
+    struct iovec iov;
+    int64_t pause_until_ms;  /* For the rate, or after something that may get better. */
+    int64_t cleaner_from;    /* What was compacted when the copy began; -1: not known. */
+    uint32_t next_directory; /* What was asked for meanwhile; LOG_DIRECTORY_ANY: nothing. */
+    struct sink snapshot;    /* Of the producers at the end, and the epochs: for the job. */
+    struct sink epochs;
+    struct move_paths *paths;
+};
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
@@ -280,12 +315,14 @@ struct logs {
     struct logs_options options; /* `paths` is not kept. */
     struct log_directory *directories;
     uint32_t directory_count;
-    struct map map;         /* struct log. */
-    struct map lost;        /* struct log_lost: named by a checkpoint, without a folder. */
-    struct list changing;   /* Logs that wait for their change to start. */
-    struct list retaining;  /* Logs whose retention is due. */
-    struct list recovering; /* Logs not yet recovered. */
-    struct list gone;       /* Deleted logs that something still points to. */
+    struct map map;                 /* struct log. */
+    struct map lost;                /* struct log_lost: named by a checkpoint, without a folder. */
+    struct list changing;           /* Logs that wait for their change to start. */
+    struct list retaining;          /* Logs whose retention is due. */
+    struct list recovering;         /* Logs not yet recovered. */
+    struct list gone;               /* Deleted logs that something still points to. */
+    struct list moves;              /* struct log_move. */
+    const struct logs_moves *mover; /* Who is told of them; or NULL. */
     struct list ready;
     struct list telling;
     struct list watches;
@@ -435,6 +472,7 @@ struct names_folder {
     enum { NAMES_PARTITION, NAMES_DELETE, NAMES_STRAY, NAMES_FUTURE, NAMES_SKIP, NAMES_BAD } kind;
     struct view topic; /* Of the name. */
     int32_t partition;
+    struct uuid aside_id; /* Of what is not NAMES_PARTITION. */
 };
 struct names_folder names_parse(const char *name);
 struct disk_path log_aside(const struct log *log, const char *suffix); /* folder.UUID-suffix */
@@ -477,6 +515,12 @@ struct log_doomed {
     struct disk_path path;
 };
 MUST_USE struct log *log_new(struct log_directory *directory, struct view topic, int32_t partition);
+/* The same for the copy that a move makes. */
+MUST_USE struct log *log_new_future(struct log_directory *directory,
+                                    struct view topic,
+                                    int32_t partition);
+/* The copy of a partition, or NULL. */
+struct log *logs_find_future(const struct logs *logs, struct view topic, int32_t partition);
 void log_free(struct log *log);
 bool log_name_taken(const struct log *log);
 void logs_gone_turn(struct logs *logs);
@@ -537,6 +581,23 @@ bool log_resume_write(struct log *log, bool timed);
 
 /* Unlink the snapshots below an offset that are no segment's, but the newest `keep`. Blocks. */
 MUST_USE int log_resume_drop(struct io *io, const struct log *log, int64_t below, uint32_t keep);
+
+/* move.c */
+int64_t logs_moves_turn(struct logs *logs, int64_t now_ms);
+void log_move_resume(struct log *log, struct log *future); /* No memory: at the next start. */
+/* The log is deleted, or cut: its move is over, the copy goes. True: not before the renaming that
+ * runs is done. */
+bool log_move_abort(struct log *log);
+void logs_moves_abandon(struct logs *logs);
+void log_move_end(struct log_move *move, enum log_move_event event); /* The struct goes. */
+void log_move_done(struct log_move *move); /* Well; the copy is no more. */
+void log_move_free(struct log_move *move);
+void log_thaw(struct log *log);
+
+/* move_swap.c: each starts a job, or lets the move pause. */
+void move_paths_free(struct log_move *move);
+void move_prepare(struct log_move *move);
+void move_swap(struct log_move *move);
 
 /* close.c */
 MUST_USE int log_close_files(struct log *log);

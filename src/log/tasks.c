@@ -280,10 +280,11 @@ static bool expire_log(void *context, struct log *log)
 /* A log that only a task had opened, and that nobody has used since, is closed again. */
 static void park(struct log *log)
 {
-    bool used = logs_counts_space(log->logs) || !log->background || log->state != LOG_READY ||
-                log->touched || log->looking || log->holds > 0 || log->change_task != NULL ||
-                !list_empty(&log->watches) || !list_empty(&log->works) ||
-                !list_empty(&log->queries) || !list_empty(&log->writes) || !log->has_folder;
+    bool used = logs_counts_space(log->logs) || log->move != NULL || !log->background ||
+                log->state != LOG_READY || log->touched || log->looking || log->holds > 0 ||
+                log->change_task != NULL || !list_empty(&log->watches) ||
+                !list_empty(&log->works) || !list_empty(&log->queries) ||
+                !list_empty(&log->writes) || !log->has_folder;
     if (used) return;
     log->checkpoint_recovery = log->durable;
     log->checkpoint_start = checkpoint_value(log, CHECKPOINT_OF_STARTS);
@@ -295,7 +296,7 @@ static void park(struct log *log)
 static bool retain_one(void *context, struct log *log)
 {
     struct logs *logs = context;
-    bool idle = log->state == LOG_CLOSED && !log->has_folder;
+    bool idle = (log->state == LOG_CLOSED && !log->has_folder) || log->future;
     if (!idle && list_empty(&log->retaining)) list_append(&logs->retaining, &log->retaining);
     return true;
 }
