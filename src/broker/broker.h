@@ -21,6 +21,8 @@ struct client_metrics;
 struct controller;
 struct coordinator;
 struct lifecycle;
+struct moves;
+struct placed;
 struct quota;
 
 /* A broker setting that is asked for in every turn or request: looked up anew only when settings
@@ -51,6 +53,8 @@ struct node {
     struct lifecycle *lifecycle;
     struct coordinator *coordinator;
     struct replicas replicas;
+    struct moves *moves;
+    struct placed *placed;
     struct fetch_sessions sessions;
     struct setting_number fetch_max_bytes;
     uint32_t consumer_groups_seen; /* broker_consumer_groups looked at config_changes then. */
@@ -171,6 +175,7 @@ void handle_offset_for_leader_epoch(struct shard *shard, struct request *request
 void handle_init_producer_id(struct shard *shard, struct request *request);
 void handle_delete_records(struct shard *shard, struct request *request);
 void handle_describe_producers(struct shard *shard, struct request *request);
+void handle_alter_replica_log_dirs(struct shard *shard, struct request *request);
 void handle_describe_log_dirs(struct shard *shard, struct request *request);
 void handle_describe_configs(struct shard *shard, struct request *request);
 void handle_find_coordinator(struct shard *shard, struct request *request);

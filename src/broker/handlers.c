@@ -35,6 +35,7 @@ const struct net_handler broker_handlers[] = {
     {31, 1, 3,  1, WIRE_CONTROLLER, handle_forwarded                      },
     {32, 0, 4,  1, BOTH,            handle_describe_configs               },
     {33, 0, 2,  0, BOTH,            handle_forwarded                      },
+    {34, 0, 2,  1, WIRE_BROKER,     handle_alter_replica_log_dirs         },
     {35, 0, 5,  1, WIRE_BROKER,     handle_describe_log_dirs              },
     {37, 0, 3,  0, BOTH,            handle_forwarded                      },
     {38, 1, 3,  1, BOTH,            handle_delegation_token               },

@@ -326,6 +326,8 @@ static bool dir_add(void *context, struct log *log)
     topic->partitions.count = 1;
     part->partition_index = log_partition(log);
     part->partition_size = (int64_t)log_size_bytes(log);
+    part->is_future_key = log_is_future(log);
+    if (part->is_future_key) part->offset_lag = log_future_lag(log);
     dir->topics.count++;
     return true;
 }

@@ -15,6 +15,8 @@
 #include "broker/directories.h"
 #include "broker/dynamic.h"
 #include "broker/lifecycle.h"
+#include "broker/moves.h"
+#include "broker/placed.h"
 #include "broker/quotas.h"
 #include "broker/shards.h"
 #include "broker/spread.h"
@@ -72,7 +74,7 @@ static int node_logs(struct node *node)
     int result = logs_open(node->io, &options, &node->logs);
     if (result == LOGS_OK) {
         shards_logs_watch(node);
-        return 0;
+        return moves_open(node) ? 0 : -ENOMEM;
     }
     const char *reason =
         result > 0 && result < (int)ARRAY_SIZE(reasons) ? reasons[result] : say_errno(result);
@@ -203,7 +205,7 @@ static void node_turn_end(struct shard *shard)
     if (!node_logs_busy(node) && !list_empty(&node->produces_busy)) produce_turn_end(node);
     shard_hold(shard, node_logs_busy(node));
     int64_t logs_next = logs_turn(node->logs);
-    node->next_ms = MIN(next, logs_next);
+    node->next_ms = MIN(next, MIN(logs_next, placed_turn(node)));
     /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at
      * once. */
     bool moved = node->controller != NULL && controller_log_moved_since(node);
@@ -384,6 +386,7 @@ static void node_free(struct node *node)
     fetch_sessions_free(&node->sessions);
     quotas_close(node);
     admission_close(node);
+    moves_close(node);
     client_metrics_close(node);
     dynamic_close(node);
     image_free(node->image);

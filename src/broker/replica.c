@@ -2,6 +2,8 @@
 #include "broker/replica.h"
 
 #include "broker/broker.h"
+#include "broker/moves.h"
+#include "broker/placed.h"
 #include "broker/shards.h"
 
 static struct replica_key replica_key_of(struct uuid topic_id, int32_t partition)
@@ -90,6 +92,7 @@ static void replica_free(struct replica *replica)
     map_remove(&node->replicas.by_id, &replica->by_id);
     list_remove(&replica->link);
     list_remove(&replica->recovered);
+    list_remove(&replica->placed);
     if (replica->log != NULL) log_watch_remove(&replica->watch);
     partition_free(replica->state);
     mem_put(node->mem, replica, sizeof(*replica));
@@ -112,7 +115,8 @@ static void replica_attach(struct replica *replica, const struct image_topic *to
         .partition = replica->partition,
         .topic_id = topic->id,
         .config = &config,
-        .directory = LOG_DIRECTORY_ANY,
+        .directory = moves_wish(node, topic->name, replica->partition),
+        .assigned = placed_recorded(node, topic, replica->partition),
         .is_new = is_new,
     };
     replica->log_error = logs_replica(node->logs, &want, &replica->log);
@@ -126,6 +130,7 @@ static void replica_attach(struct replica *replica, const struct image_topic *to
     }
     replica->watch.moved = replica_log_moved;
     log_watch_add(replica->log, &replica->watch);
+    placed_note(replica);
 }
 
 static struct replica *replica_make(struct node *node,
@@ -145,6 +150,7 @@ static struct replica *replica_make(struct node *node,
     replica->by_id.key = view_of(replica->key.bytes, sizeof(replica->key.bytes));
     list_init(&replica->waits);
     list_init(&replica->recovered);
+    list_init(&replica->placed);
     list_init(&replica->watch.link);
     replica->state = partition_new(node->mem, &options);
     if (replica->state == NULL || !map_insert(&node->replicas.by_id, &replica->by_id)) {

@@ -38,6 +38,8 @@ struct replica {
     struct list waits;
     struct list link;         /* In the order of their making. */
     struct list recovered;    /* In node->recovered: the control part is to be told. */
+    struct list placed;       /* In node->placed: the control part is to be told where it lies. */
+    bool move_ready;          /* Its copy in another directory is whole (moves.c). */
     bool opened;              /* The log has been open. */
     bool began;               /* The log knows the leader epoch. */
     int32_t min_insync;       /* min.insync.replicas, looked up when the node's */

@@ -4,6 +4,7 @@
 
 #include "broker/shards.h"
 #include "broker/spread_inside.h"
+#include "gen/alter_replica_log_dirs_response.h"
 #include "gen/consumer_group_describe_request.h"
 #include "gen/consumer_group_describe_response.h"
 #include "gen/consumer_group_heartbeat_request.h"
@@ -111,6 +112,10 @@ static const struct spread_rule rules[] = {
      .answers = ARRAY_OF(offset_for_leader_epoch_response_offset_for_leader_topic_result,
                          partitions, offset_for_leader_epoch_response_epoch_end_offset,
                          partition)},
+    {.api_key = 34, .place = PLACE_ALL, .join = spread_join_moves,
+     .response = {offsetof(struct alter_replica_log_dirs_response, results),
+                  sizeof(struct alter_replica_log_dirs_response_alter_replica_log_dir_topic_result),
+                  0}},
     {.api_key = 35, .place = PLACE_ALL, .join = spread_join_dirs},
     {.api_key = 42, .place = PLACE_KEYS,
      .request = {offsetof(struct delete_groups_request, groups_names), sizeof(struct view), 0},

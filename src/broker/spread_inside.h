@@ -56,5 +56,6 @@ void spread_whole(struct request *request, uint32_t owner);
 /* spread_split.c */
 void spread_keys(struct request *request, const struct spread_rule *rule);
 void spread_topics(struct request *request, const struct spread_rule *rule);
-void *spread_join_list(struct spread *spread); /* ListGroups */
-void *spread_join_dirs(struct spread *spread); /* DescribeLogDirs */
+void *spread_join_list(struct spread *spread);  /* ListGroups */
+void *spread_join_moves(struct spread *spread); /* AlterReplicaLogDirs */
+void *spread_join_dirs(struct spread *spread);  /* DescribeLogDirs */

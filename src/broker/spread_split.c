@@ -390,6 +390,14 @@ void *spread_join_list(struct spread *spread)
     return frame;
 }
 
+/* An entry each of a topic's partitions at several shards is as good for every client. */
+void *spread_join_moves(struct spread *spread)
+{
+    uint8_t *frame = response_frame(spread);
+    bool whole = frame != NULL && concatenate(spread, &spread->rule->response, frame);
+    return whole ? frame : NULL;
+}
+
 /* Each shard tells of every directory, with its own partitions in it. */
 static bool join_dir(struct spread *spread,
                      int32_t dir,

@@ -40,11 +40,14 @@ def free_port(given=set()):
 
 
 class Node:
-    def __init__(self, settings=None, data=None, options=()):
+    def __init__(self, settings=None, data=None, options=(), dirs=0):
         self.directory = data or tempfile.mkdtemp(prefix="dohle-test-")
         self.mine = data is None
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
+        self.dirs = [Path(self.directory) / f"disk{i}" for i in range(dirs)]  # Several log directories, or none: the one.
+        if dirs:
+            settings = {"log.dirs": ",".join(map(str, self.dirs)), **(settings or {})}
         self.settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", "dohle.http.listener": "", **(settings or {})}
         self.options = options
         if "DOHLE_SHARDS" in os.environ:  # The same tests against several shards.

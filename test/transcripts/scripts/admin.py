@@ -114,6 +114,20 @@ def script_directories(side):
             side.note(side.label("DescribeLogDirs", version, asked), answer)
 
 
+def script_moves(side):
+    """Between log directories, of which there is one: every refusal, and the one it is in."""
+    made(side, topic("stays", 2))
+    produce(side, "stays", batch(), quiet=True)
+    here = side.ask("DescribeLogDirs", 4, {"Topics": None}, quiet=True)["Results"][0]["LogDir"]
+    for version in (1, 2):
+        for path in ("/no/such/directory", "", "relative", here + "/", here):
+            for name, parts in (("stays", [0, 1]), ("stays", [0, 9]), ("stays", [-1]), ("no-such", [0]), ("x" * 215, [0]), ("x" * 206, [0]), ("x" * 205, [0]), ("", [0]), ("bad/name", [0]), ("stays", [])):
+                side.ask("AlterReplicaLogDirs", version, {"Dirs": [{"Path": path, "Topics": [{"Name": name, "Partitions": parts}]}]})
+        side.ask("AlterReplicaLogDirs", version, {"Dirs": []})
+        side.ask("AlterReplicaLogDirs", version, {"Dirs": [{"Path": "/no/such/directory", "Topics": []}]})
+        side.ask("AlterReplicaLogDirs", version, {"Dirs": [{"Path": "/no/such/directory", "Topics": [{"Name": "stays", "Partitions": [0]}]}, {"Path": "/another", "Topics": [{"Name": "stays", "Partitions": [1]}]}]})
+
+
 def script_features(side):
     def update(*features, version=1, only=True):
         side.ask("UpdateFeatures", version, {"timeoutMs": 10000, "FeatureUpdates": [{"Feature": f, "MaxVersionLevel": level, **({"UpgradeType": kind} if version else {"AllowDowngrade": kind > 1})}
