@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "sim/client_admin.h"
+#include "sim/client_remaker.h"
 #include "sim/cluster.h"
 
 struct scene {
@@ -93,6 +94,38 @@ static void a_topic_is_created_without_memory(void **state)
     assert_in_range(made, 20, 149); /* Some of them struck. */
 }
 
+/* A topic is made, deleted and made again under its name; a start reads the metadata from its
+ * beginning, and the folder is the later topic's (seeds 3 and 9). */
+static void a_topic_made_again_outlives_a_start(void **state)
+{
+    (void)state;
+    for (uint32_t seed = 1; seed <= 12; seed++) {
+        struct scene *scene = scene_new(seed, seed % 2 == 0 ? 3 : 1);
+        struct client_remaker *remaker = client_remaker_new(
+            &(struct client_seat){.world = scene->world,
+                                  .history = &scene->history,
+                                  .seed = seed,
+                                  .index = 1,
+                                  .host = sim_node_host(scene->cluster.machine)});
+        struct client *client = client_remaker_base(remaker);
+        scene_pass(scene, 5000);
+        client->storm = false;
+        for (int i = 0; i < 100 && !client_finished(client); i++)
+            scene_pass(scene, 100);
+        assert_true(client_finished(client));
+        assert_true(client_remaker_made(remaker) > 3);
+        cluster_crash(&scene->cluster, SIM_CRASH_KILL, 0);
+        assert_true(cluster_start(&scene->cluster));
+        client_remaker_audits(remaker);
+        for (int i = 0; i < 100 && !client_finished(client); i++)
+            scene_pass(scene, 100);
+        if (history_violated(&scene->history)) fail_msg("%s", scene->history.violation);
+        assert_true(client_finished(client));
+        client_free(client);
+        scene_free(scene);
+    }
+}
+
 /* A node that does not stop is told of, not waited for. */
 static void a_stop_without_an_end(void **state)
 {
@@ -111,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_topic_is_created_without_memory),
+        cmocka_unit_test(a_topic_made_again_outlives_a_start),
         cmocka_unit_test(a_stop_without_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "sim/client_member.h"
 #include "sim/client_producer.h"
 #include "sim/client_reader.h"
+#include "sim/client_remaker.h"
 #include "sim/client_watcher.h"
 #include "sim/cluster.h"
 
@@ -31,7 +32,8 @@ struct run {
     struct client_admin *admin; /* One of them, as the next two. */
     struct client_reader *auditor;
     struct client_watcher *watcher;
-    struct client_keeper *keeper; /* NULL: none. */
+    struct client_keeper *keeper;   /* NULL: none. */
+    struct client_remaker *remaker; /* NULL: none. */
     struct membership groups[HISTORY_GROUPS_MAX];
     struct commits commits[HISTORY_GROUPS_MAX];
     uint32_t group_count;
@@ -127,6 +129,14 @@ static void run_keeper(struct run *run, struct chance *shape)
     run_add(run, client_keeper_base(run->keeper));
 }
 
+static void run_remaker(struct run *run, struct chance *shape)
+{
+    struct client_seat seat = run_seat(run);
+    if (!chance_percent(shape, 50)) return;
+    run->remaker = client_remaker_new(&seat);
+    run_add(run, client_remaker_base(run->remaker));
+}
+
 /* Groups of classic members, of consumer members, and of both. */
 static void run_groups(struct run *run, struct chance *shape)
 {
@@ -200,6 +210,7 @@ static void run_shape_clients(struct run *run, struct chance *shape)
     run_groups(run, shape);
     run_deleter(run, shape);
     run_keeper(run, shape);
+    run_remaker(run, shape);
     run_quotas(run);
 }
 
@@ -555,6 +566,7 @@ static void run_audit(struct run *run, const char *phase)
     client_reader_audits(run->auditor);
     client_watcher_audits(run->watcher);
     if (run->keeper != NULL) client_keeper_audits(run->keeper);
+    if (run->remaker != NULL) client_remaker_audits(run->remaker);
     history_audit_begin(&run->history);
     run_settle(run, phase);
     if (!history_violated(&run->history)) history_audit_end(&run->history);
@@ -602,6 +614,7 @@ void run_seed(const struct run_options *options, struct run_result *result)
         result->held_ms += run->groups[i].held_ms;
     }
     result->deletes = run->history.deletes;
+    if (run->remaker != NULL) result->made = client_remaker_made(run->remaker);
     if (run->keeper != NULL) {
         result->kept = client_keeper_written(run->keeper);
         result->gone = client_keeper_gone(run->keeper);

@@ -23,8 +23,8 @@
 
 struct totals {
     uint32_t passed, failed;
-    uint64_t events, acknowledged, read, commits, removals, held_ms, deletes, kept, gone, tales,
-        tales_compared;
+    uint64_t events, acknowledged, read, commits, removals, held_ms, deletes, made, kept, gone,
+        tales, tales_compared;
     int64_t simulated_us, used_us; /* The second: of the cores. */
     struct population_told population;
     uint64_t faults[RUN_FAULTS];
@@ -142,6 +142,7 @@ static void totals_add(struct totals *totals, const struct run_result *result)
     totals->removals += result->removals;
     totals->held_ms += result->held_ms;
     totals->deletes += result->deletes;
+    totals->made += result->made;
     totals->kept += result->kept;
     totals->gone += result->gone;
     totals->tales += result->tales;
@@ -173,13 +174,15 @@ static void print_clients(const struct totals *totals)
 {
     printf(
         "%llu records acknowledged, %llu read; %llu commits of offsets; %llu members removed, members "
-        "held for %llu s by their quota; %llu deletions; %llu of %llu records gone by retention or compaction; %llu "
+        "held for %llu s by their quota; %llu deletions; %llu of %llu records gone by retention or "
+        "compaction; %llu topics made, deleted and made again; %llu "
         "groups as their members see them, %llu as before a restart\n",
         (unsigned long long)totals->acknowledged, (unsigned long long)totals->read,
         (unsigned long long)totals->commits, (unsigned long long)totals->removals,
         (unsigned long long)totals->held_ms / 1000, (unsigned long long)totals->deletes,
         (unsigned long long)totals->gone, (unsigned long long)totals->kept,
-        (unsigned long long)totals->tales, (unsigned long long)totals->tales_compared);
+        (unsigned long long)totals->made, (unsigned long long)totals->tales,
+        (unsigned long long)totals->tales_compared);
 }
 
 static void print_population(const struct population_told *told)

@@ -555,6 +555,7 @@ static int controller_load(struct controller *c)
     for (uint32_t i = 0; i < node->count; i++) {
         node->peers[i]->image_offset = log_end_assigned(c->log);
         image_keep_undo(node->peers[i]->image); /* Of the batch that is being applied. */
+        if (result == 0) replicas_loaded(node->peers[i]);
     }
     return result;
 }

@@ -209,7 +209,7 @@ int replica_open(struct replica *replica)
 
 void replicas_follow(struct node *node, const struct image_change *change)
 {
-    if (change->kind != IMAGE_PARTITION) return;
+    if (change->kind != IMAGE_PARTITION || !node->replicas.following) return;
     const struct image_partition *now = NULL;
     if (change->now != NULL) now = (const struct image_partition *)change->now;
     struct replica *replica = replica_find(node, change->topic->id, change->partition);
@@ -233,6 +233,24 @@ void replicas_follow(struct node *node, const struct image_change *change)
         replica_lead(replica);
     else if (replica->log != NULL && !log_has_files(replica->log))
         recovered_note(replica); /* There is nothing to recover. */
+}
+
+void replicas_loaded(struct node *node)
+{
+    node->replicas.following = true;
+    for (const struct image_object *object = NULL;
+         (object = image_next(node->image, IMAGE_TOPIC, object)) != NULL;) {
+        const struct image_topic *topic = (const struct image_topic *)object;
+        for (int32_t i = 0; i < topic->partition_count; i++) {
+            const struct image_partition *now = image_partition(topic, i);
+            if (now == NULL) continue;
+            struct image_change change = {.kind = IMAGE_PARTITION,
+                                          .topic = topic,
+                                          .partition = i,
+                                          .now = (const struct image_object *)now};
+            replicas_follow(node, &change);
+        }
+    }
 }
 
 static bool replica_given(const struct node *node, const struct log *log)

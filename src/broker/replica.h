@@ -49,6 +49,7 @@ struct replica {
 struct replicas {
     struct map by_id;
     struct list all;
+    bool following; /* Since replicas_loaded(). */
 };
 
 void replicas_init(struct node *node);
@@ -56,6 +57,11 @@ void replicas_free(struct node *node);
 
 /* By topic id and index; NULL: not here. O(1). */
 struct replica *replica_find(const struct node *node, struct uuid topic_id, int32_t partition);
+
+/* The image has been loaded whole: from now on it is followed, first as it stands. What the log
+ * says before its end is no reason to touch a folder: a topic that was deleted there may have been
+ * made again under its name, and the folder is the later one's. */
+void replicas_loaded(struct node *node);
 
 /* The image has changed: make, lead, or delete. */
 void replicas_follow(struct node *node, const struct image_change *change);
