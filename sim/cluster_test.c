@@ -38,11 +38,12 @@ static struct scene *scene_new(uint64_t seed, uint32_t shards)
     cluster_init(&scene->cluster, scene->world, &scene->history);
     scene->history.topic_count = 1;
     scene->history.topics[0] = (struct history_topic){.name = "topic0", .partitions = 2};
-    scene->admin = client_new(&client_admin_kind,
-                              &(struct client_seat){.world = scene->world,
-                                                    .history = &scene->history,
-                                                    .seed = seed,
-                                                    .host = sim_node_host(scene->cluster.machine)});
+    scene->admin =
+        &client_admin_new(&(struct client_seat){.world = scene->world,
+                                                .history = &scene->history,
+                                                .seed = seed,
+                                                .host = sim_node_host(scene->cluster.machine)})
+             ->client;
     assert_true(cluster_start(&scene->cluster));
     return scene;
 }
