@@ -151,6 +151,13 @@ void membership_removed(struct membership *group, uint32_t at, int64_t sent_us, 
     membership_out(group, at);
 }
 
+bool membership_anybody(const struct membership *group)
+{
+    for (uint32_t i = 0; i < group->seat_count; i++)
+        if (group->seats[i].in) return true;
+    return false;
+}
+
 bool membership_speaks(const struct membership *group, int64_t now_us)
 {
     for (uint32_t i = 0; i < group->seat_count; i++)

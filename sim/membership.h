@@ -91,6 +91,9 @@ bool membership_is_final(const struct membership *group,
                          int32_t epoch,
                          uint32_t restarts);
 
+/* Is anybody in? */
+bool membership_anybody(const struct membership *group);
+
 /* Has everyone who is in spoken so lately that nobody may have removed it? */
 bool membership_speaks(const struct membership *group, int64_t now_us);
 
