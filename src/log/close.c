@@ -75,8 +75,8 @@ int log_close_files(struct log *log)
 /* Everything of the directory is on disk and known to be. */
 static bool close_earned(const struct log_directory *directory)
 {
-    return directory->error == 0 && directory->unrecovered == 0 && list_empty(&directory->dirty) &&
-           list_empty(&directory->names);
+    return directory->error == 0 && directory->unrecovered == 0 && !directory->unasked &&
+           list_empty(&directory->dirty) && list_empty(&directory->names);
 }
 
 struct closing {

@@ -230,8 +230,10 @@ static bool list_name(void *context, const char *name)
     case NAMES_FUTURE:
         return !parts_owns(logs, folder.topic, folder.partition) ||
                list_future(listing, &folder, name);
-    case NAMES_STRAY:
-    case NAMES_SKIP: return true;
+    case NAMES_SKIP:
+        directory->unasked |= !directory->clean && strcmp(name, "__cluster_metadata-0") == 0;
+        return true;
+    case NAMES_STRAY: return true;
     case NAMES_BAD: break;
     }
     logs_say(logs, "\"%s/%s\" is no partition's folder: it does not belong here; move it away",

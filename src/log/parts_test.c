@@ -270,13 +270,31 @@ static void one_part_not_opened(void **state)
     rig_end(&parts);
 }
 
+/* After a crash nobody has asked for the metadata log: it is not recovered, and no mark says so. */
+static void metadata_log_not_asked_for(void **state)
+{
+    (void)state;
+    struct parts parts;
+    rig_begin(&parts);
+    start(&parts);
+    for (uint32_t i = PARTS; i-- > 0;)
+        logs_abandon(parts.logs[i]); /* A crash. */
+    struct disk_path folder = disk_join(parts.rig.dir, "__cluster_metadata-0");
+    assert_int_equal(io_disk_mkdir(parts.rig.io, folder.text), 0);
+    start(&parts);
+    stop(&parts);
+    struct io_stat stat;
+    assert_int_equal(
+        io_disk_stat(parts.rig.io, disk_join(parts.rig.dir, LOG_MARK_NAME).text, &stat), -ENOENT);
+    rig_end(&parts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_mark_and_all_lines),
-        cmocka_unit_test(lines_of_others),
-        cmocka_unit_test(lost_and_unclean),
-        cmocka_unit_test(one_part_not_opened),
+        cmocka_unit_test(one_mark_and_all_lines),     cmocka_unit_test(lines_of_others),
+        cmocka_unit_test(lost_and_unclean),           cmocka_unit_test(one_part_not_opened),
+        cmocka_unit_test(metadata_log_not_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -206,6 +206,7 @@ static int replica_new(struct logs *logs, const struct logs_replica *in, struct 
     if (log == NULL) return LOG_E_MEMORY;
     log->has_folder = log->unlisted = in->on_disk;
     if (in->on_disk && !directory->clean) log_recover_later(log);
+    if (in->on_disk) directory->unasked = false;
     if (lost != NULL) {
         map_remove(&logs->lost, lost);
         mem_put(logs->mem, container_of(lost, struct log_lost, node), sizeof(struct log_lost));

@@ -302,10 +302,12 @@ struct log_directory {
     uint32_t ballast_tries;     /* While stopping. */
     bool checkpoint_busy[4];    /* By enum checkpoint_kind: a job writes that file. */
     struct parts_lines *others; /* Of the first of several parts: 4 kinds of each part. Or NULL. */
-    uint32_t others_told;       /* Other parts that have told their last lines at their end, */
-    uint32_t others_clean;      /* and have closed it cleanly. */
-    bool closed;                /* Not of the first part: by logs_close_part(), cleanly. */
-    struct list doomed;         /* Folders to be unlinked: struct log_doomed. */
+    bool unasked;          /* The metadata log, which is not listed, lies there since an unclean
+                              stop, and nobody has asked for it. */
+    uint32_t others_told;  /* Other parts that have told their last lines at their end, */
+    uint32_t others_clean; /* and have closed it cleanly. */
+    bool closed;           /* Not of the first part: by logs_close_part(), cleanly. */
+    struct list doomed;    /* Folders to be unlinked: struct log_doomed. */
     bool doomed_busy;
 };
 
