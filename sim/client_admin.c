@@ -105,7 +105,7 @@ static void admin_listed(struct client *client, const struct metadata_response *
         history_topic(history, (uint32_t)at, topic->topic_id, topic->partitions.count);
     }
     /* A shard that had no memory to follow says so, and its node is to be started anew. */
-    if (history->trouble_us == INT64_MAX) return;
+    if (history->trouble_us == INT64_MAX || client->link.troubled) return;
     for (uint32_t i = 0; i < history->topic_count; i++)
         if (history->topics[i].known && !seen[i])
             history_violation(history, "I17: topic %s, once created, is not listed",

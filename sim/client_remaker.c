@@ -21,6 +21,7 @@
 #define MAKES_MAX   200u
 #define BATCHES_MAX 8u
 #define STUCK_MS    10000
+#define LINGERS_MS  5000 /* For so long another shard may not have heard of a deletion. */
 
 enum remaker_state {
     REMAKER_MAKE,
@@ -44,8 +45,9 @@ struct client_remaker {
     enum remaker_state state;
     struct uuid ids[MAKES_MAX]; /* Of all topics, the present one last. */
     uint32_t made;
-    uint32_t asked; /* Times that its deletion was sent. */
-    bool reading;   /* All of it is wanted. */
+    uint32_t asked;  /* Times that its deletion was sent. */
+    int64_t gone_ms; /* When its deletion was acknowledged. */
+    bool reading;    /* All of it is wanted. */
     struct remaker_batch batches[BATCHES_MAX];
     uint32_t batch_count, wanted;
     int64_t next, moved_ms; /* Of the read; when it last went on. */
@@ -186,10 +188,17 @@ static void remaker_deleted(struct client_remaker *remaker, const struct delete_
 {
     int16_t error = in->responses.items[0].error_code;
     bool gone = error == KAFKA_UNKNOWN_TOPIC_OR_PARTITION || error == KAFKA_UNKNOWN_TOPIC_ID;
-    if (error == 0 || (gone && remaker->asked > 1))
-        remaker->state = REMAKER_GONE_NAME; /* By this answer, or by an unanswered one before. */
-    else
+    if (error == 0 || (gone && remaker->asked > 1)) { /* By an unanswered one before. */
+        remaker->state = REMAKER_GONE_NAME;
+        remaker->gone_ms = client_now_ms(&remaker->own.client);
+    } else {
         client_error(&remaker->own.client, "DeleteTopics", error);
+    }
+}
+
+static bool remaker_lingers(const struct client_remaker *remaker)
+{
+    return client_now_ms(&remaker->own.client) < remaker->gone_ms + LINGERS_MS;
 }
 
 static void remaker_put(struct client_remaker *remaker, const struct produce_response *in)
@@ -199,9 +208,11 @@ static void remaker_put(struct client_remaker *remaker, const struct produce_res
     bool gone = remaker->state == REMAKER_GONE_PUT;
     if (gone && partition->error_code == KAFKA_UNKNOWN_TOPIC_ID)
         remaker->state = REMAKER_MAKE;
-    else if (gone && partition->error_code == 0)
+    else if (gone && partition->error_code == 0 && !remaker_lingers(remaker))
         history_violation(remaker->own.client.history, "I17: %s, deleted, took records",
                           remaker->own.name);
+    else if (gone && partition->error_code == 0)
+        return;
     else if (partition->error_code == 0)
         remaker->batches[remaker->batch_count - 1].offset = partition->base_offset;
     else
@@ -271,6 +282,8 @@ static void remaker_fetched(struct client_remaker *remaker, const struct fetch_r
         remaker->state = REMAKER_GONE_ID;
     else if (remaker->state == REMAKER_GONE_ID && error == KAFKA_UNKNOWN_TOPIC_ID)
         remaker->state = REMAKER_GONE_PUT;
+    else if (remaker->state != REMAKER_READ && error == 0 && remaker_lingers(remaker))
+        return;
     else if (remaker->state != REMAKER_READ && error == 0)
         history_violation(remaker->own.client.history, "I17: %s, deleted, is read",
                           remaker->own.name);

@@ -527,9 +527,9 @@ static void node_disconnect(struct node *first)
     }
 }
 
-static bool node_logs_idle(const struct node *first)
+static bool node_logs_idle(const struct node *first, uint32_t open)
 {
-    for (uint32_t i = 0; i < first->count; i++)
+    for (uint32_t i = 0; i < open; i++)
         if (!logs_idle(first->peers[i]->logs)) return false;
     return true;
 }
@@ -549,7 +549,7 @@ static void node_close_logs(struct node *first)
             if (first->count > 1) until_ms = MIN(until_ms, io_now_us(node->io) / 1000 + 1);
             if (!logs_idle(node->logs)) io_turn(node->io, until_ms);
         }
-        idle = open < first->count || node_logs_idle(first);
+        idle = node_logs_idle(first, open);
     }
     while (open-- > 1)
         logs_close_part(first->peers[open]->logs);
