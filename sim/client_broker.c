@@ -331,7 +331,6 @@ static void broker_registered(struct client_broker *broker,
                               const struct broker_registration_response *in)
 {
     struct client *client = &broker->client;
-    bool again = broker->registers_again;
     broker->registers_again = broker->registers = false;
     if (in->error_code == KAFKA_DUPLICATE_BROKER_REGISTRATION) { /* Of one that died. */
         client_rests(client, 300);
@@ -342,11 +341,14 @@ static void broker_registered(struct client_broker *broker,
         return;
     }
     bool grows = in->broker_epoch > broker->highest_epoch;
-    if (!grows && !(in->broker_epoch == broker->highest_epoch && (again || broker->epoch < 0)))
+    bool repeats = in->broker_epoch == broker->highest_epoch &&
+                   uuid_equal(broker->incarnation, broker->highest_incarnation);
+    if (!grows && !repeats)
         history_violation(client->history, "Q5: broker %d was given epoch %lld after %lld",
                           broker->id, (long long)in->broker_epoch,
                           (long long)broker->highest_epoch);
     broker->epoch = broker->highest_epoch = in->broker_epoch;
+    broker->highest_incarnation = broker->incarnation;
     broker->unregistered = broker->asks_unregistered;
     broker->registrations++;
     broker->beat_ms = 0;

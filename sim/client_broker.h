@@ -28,7 +28,8 @@ struct client_broker {
     bool cordoned[CLIENT_BROKER_DIRS]; /* The same. */
     int64_t epoch;                     /* Of the incarnation, -1: not registered. */
     int64_t previous_epoch;            /* Of one that stopped cleanly, else -1. */
-    int64_t highest_epoch;             /* It was ever told. */
+    int64_t highest_epoch;             /* It was ever told, */
+    struct uuid highest_incarnation;   /* and as which. */
     uint32_t unregistered;             /* Answers to that wish when it sent its registration, */
     uint32_t asks_unregistered;        /* or the one under way. */
     bool unfenced;                     /* It was told so by its last heartbeat. */

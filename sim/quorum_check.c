@@ -99,8 +99,10 @@ static void check_epochs(struct quorum_check *check,
                               now->partition_epoch);
         check->elections += now->leader_epoch != seen->leader_epoch;
     }
-    bool moved = seen->seen && now->leader < 0 && now->leader_epoch == seen->leader_epoch &&
-                 (seen->moved || now->partition_epoch != seen->partition_epoch);
+    bool changed = !seen->seen || now->partition_epoch != seen->partition_epoch;
+    bool same_leader = seen->seen && now->leader_epoch == seen->leader_epoch;
+    bool moved =
+        now->leader < 0 && (changed || seen->moved) && (same_leader || check->from_snapshot);
     *seen = (struct quorum_check_partition){
         now->partition_epoch, now->leader_epoch, now->leader, state, true, moved};
 }
@@ -267,6 +269,7 @@ static void check_broker(struct quorum_check *check, const struct image_node *no
 void quorum_check_image(struct quorum_check *check, const struct image *image, int64_t wall_ms)
 {
     const struct image_object *at = NULL;
+    check->from_snapshot = wall_ms < 0;
     check->batches++;
     for (uint32_t i = 0; i < QUORUM_CHECK_BROKERS_MAX; i++) {
         const struct image_node *broker = image_broker(image, (int32_t)i);

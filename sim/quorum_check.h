@@ -35,7 +35,8 @@ struct quorum_check_partition {
     int32_t partition_epoch, leader_epoch, leader;
     uint64_t state; /* A hash of all that a partition epoch stands for. */
     bool seen;
-    bool moved; /* It has changed since it lost its leader: its replicas have another directory. */
+    bool moved; /* It may have changed since it lost its leader: its replicas have another
+                   directory. */
 };
 
 struct quorum_check_topic {
@@ -74,6 +75,7 @@ struct quorum_check {
     /* The world's time of this one of the controller's wall clock; -1: not known. */
     int64_t (*world_us)(void *context, int64_t wall_ms);
     void *context;
+    bool from_snapshot; /* The image that is looked at: what came before it is not known. */
     uint64_t batches, elections, fencings, silences; /* Seen. */
 };
 
@@ -89,8 +91,8 @@ void quorum_check_record(struct quorum_check *check,
 /* A follower was told that so much is committed (Q1), of a log that ends there or behind. */
 void quorum_check_high_watermark(struct quorum_check *check, int64_t offset);
 
-/* An image after a whole batch, decided at that time of the controller's wall clock (-1: not
- * known); always of the same follower (Q2 to Q5, Q7). */
+/* An image after a whole batch, decided at that time of the controller's wall clock (-1: it is from
+ * a snapshot, and what came between is not known); always of the same follower (Q2 to Q5, Q7). */
 void quorum_check_image(struct quorum_check *check, const struct image *image, int64_t wall_ms);
 
 /* A broker asks to be fenced, or to stop: from then on it may be fenced for that. */
