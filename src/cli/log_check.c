@@ -370,7 +370,7 @@ static int run(struct cli *cli)
             listed = check_all(&dump, path) && listed;
     }
     compress_work_free(&dump.work);
-    dump_summary(&dump);
+    if (listed || dump.partitions > 0) dump_summary(&dump); /* Of nothing it says nothing. */
     return dump.problems == 0 && listed ? CLI_OK : CLI_FAILED;
 }
 
