@@ -88,6 +88,8 @@ static const char *judge_value(const struct node *node, struct view name, struct
     bool is_number = config_parse_int64(value, &number);
     if (view_is(plain, "max.connections.per.ip.overrides")) return judge_overrides(value);
     if (view_is(plain, "cordoned.log.dirs")) return judge_cordons(node, value);
+    if (view_is(name, "listeners") || view_is(name, "listener.security.protocol.map"))
+        return "this node takes it at its start only: put it into its file and start it again";
     if (plain.size == name.size &&
         (begins(name, "ssl.keystore.") || begins(name, "ssl.truststore.") ||
          view_is(name, "ssl.key.password")))
