@@ -627,6 +627,24 @@ static void static_members_stay_away(void **state)
                     " 36000 Empty, generation 3, members 0\n");
 }
 
+/* T33: share and streams groups that others wrote are none of ours: nobody is a member of them. */
+static void groups_of_other_kinds(void **state)
+{
+    /* The keys of ShareGroupMetadata and StreamsGroupMetadata; their values look alike. */
+    static const char *const keys[] = {"000b 0001 67", "0011 0001 67"};
+    const char *value = "0000 00000001 0000000000000000 00";
+    struct teller *t = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        struct groups_place place = {(int64_t)i, -1};
+        assert_int_equal(groups_load(t->groups, &t->arena, rig_hex(&t->arena, keys[i]),
+                                     rig_hex(&t->arena, value), place),
+                         GROUPS_SKIPPED);
+        struct group_beat beat = {
+            .group_id = VIEW("g"), .member_id = VIEW("member"), .instance_id = VIEW_NULL};
+        assert_int_equal(group_heartbeat(t->groups, &beat), KAFKA_UNKNOWN_MEMBER_ID);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, teller_setup, teller_teardown)
 
 int main(void)
@@ -650,6 +668,7 @@ int main(void)
         TEST(silent_after_a_load),
         TEST(static_members_in_a_rebalance),
         TEST(static_members_stay_away),
+        TEST(groups_of_other_kinds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
