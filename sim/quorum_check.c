@@ -168,7 +168,7 @@ static void check_partition(struct quorum_check *check,
     (void)snprintf(spot.name, sizeof(spot.name), "%.*s-%d", (int)topic->name.size,
                    (const char *)topic->name.data, index);
     assert((uint32_t)index < QUORUM_CHECK_PARTS_MAX);
-    seen->unclean |= topic_is_unclean(image, topic);
+    seen->unclean |= topic_is_unclean(image, topic) || check->from_snapshot;
     check_epochs(check, &seen->partitions[index], spot.partition, spot.name);
     if (leader >= 0 && !image_ids_have(image_list(spot.partition, IMAGE_ISR), leader))
         history_violation(check->history, "Q3: %s: its leader %d is not in sync", spot.name,

@@ -41,7 +41,7 @@ struct quorum_check_partition {
 
 struct quorum_check_topic {
     struct uuid id;
-    bool unclean; /* Unclean elections were allowed at some time. */
+    bool unclean; /* Unclean elections were allowed at some time, or may have been. */
     struct quorum_check_partition partitions[QUORUM_CHECK_PARTS_MAX];
 };
 
