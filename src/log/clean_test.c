@@ -253,6 +253,41 @@ static void dirty_ratio(void **state)
     assert_string_equal(contents(rig, log, FIRST), "[2-2 2][3-3 3][4-4 4]");
 }
 
+/* Case 92: half is enough once a batch is older than it may be. */
+static void overdue(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.min_cleanable_dirty_permil = 500;
+    rig->config.max_compaction_lag_ms = 3600000;
+    struct log *log = rig_log(rig);
+    for (int i = 0; i < 2; i++) {
+        put(rig, log, 1, false);
+        put(rig, log, 2, false);
+        roll(rig, log);
+        clean(rig);
+    }
+    assert_string_equal(contents(rig, log, FIRST), "[2-2 2][3-3 3]");
+}
+
+/* Case 93: a segment whose newest record is young stays, and takes nothing from those before. */
+static void young_segments_stay(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.min_compaction_lag_ms = 3600000;
+    struct log *log = rig_log(rig);
+    put(rig, log, 1, false);
+    put(rig, log, 1, false);
+    roll(rig, log);
+    int64_t young_ms = io_wall_ms(rig->io) - 600000;
+    for (int i = 0; i < 2; i++)
+        rig_append(rig, log,
+                   &(struct rig_batch){.count = 1, .key_from = 1, .timestamp_ms = young_ms});
+    roll(rig, log);
+    clean(rig);
+    assert_string_equal(contents(rig, log, FIRST), "[1-1 1]");
+    assert_string_equal(contents(rig, log, "00000000000000000002.log"), "[2-2 2][3-3 3]");
+}
+
 /* Case 122: messages of magic 1 and 0 become batches. */
 static void old_messages(void **state)
 {
@@ -418,6 +453,8 @@ int main(void)
         CLEAN_TEST(committed_transactions_stay),
         CLEAN_TEST(compressed_batches),
         CLEAN_TEST(dirty_ratio),
+        CLEAN_TEST(overdue),
+        CLEAN_TEST(young_segments_stay),
         CLEAN_TEST(old_messages),
         CLEAN_TEST(the_end_stays),
         CLEAN_TEST(small_map),

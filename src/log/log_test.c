@@ -181,7 +181,23 @@ static void rolls_by_size(void **state)
     assert_int_equal(rig_read_all(rig, log, 0), 250);
 }
 
-/* Case 75: damage above the recovery point cuts the log there; 76: below, it is not read. */
+/* Case 73: by the times of the records, not of the clock. */
+static void rolls_by_time(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_ms = 60000;
+    struct log *log = rig_log(rig);
+    rig_append(rig, log, &(struct rig_batch){.count = 1, .timestamp_ms = 1000});
+    rig_append(rig, log, &(struct rig_batch){.count = 1, .timestamp_ms = 61000});
+    rig_settle(rig);
+    assert_int_equal(log_segments(log), 1);
+    rig_append(rig, log, &(struct rig_batch){.count = 1, .timestamp_ms = 61001});
+    rig_settle(rig);
+    assert_int_equal(log_segments(log), 2);
+    assert_true(rig_file_size(rig, "00000000000000000002.log") > 0);
+}
+
+/* Case 75: damage above the recovery point cuts the log there. */
 static void flipped_byte(void **state)
 {
     struct rig *rig = *state;
@@ -620,13 +636,13 @@ static void restarts_elsewhere(void **state)
 }
 
 /* Let the retention task run now. */
-static void retain(struct rig *rig)
+static void retain(struct rig *rig, int64_t high_watermark)
 {
     rig_stop(rig);
     rig->options.retention_interval_ms = 1;
     rig_start(rig);
     struct log *log = rig_log(rig);
-    log_set_high_watermark(log, log_end_assigned(log));
+    log_set_high_watermark(log, high_watermark);
     for (int i = 0; i < 50; i++) {
         usleep(1000);
         rig_turn(rig);
@@ -643,7 +659,7 @@ static void retention_by_size(void **state)
     rig->config.retention_ms = -1;
     rig_fill(rig, rig_log(rig), 35, 100);
     rig->config.retention_bytes = 1600;
-    retain(rig);
+    retain(rig, log_end_assigned(rig_log(rig)));
     struct log *log = rig_log(rig);
     assert_int_equal(log_start(log), 10);
     assert_int_equal(log_segments(log), 3);
@@ -663,7 +679,9 @@ static void retention_by_time(void **state)
     rig->config.file_delete_delay_ms = 0;
     rig_fill(rig, rig_log(rig), 40, 100);
     rig->config.retention_ms = 1000;
-    retain(rig);
+    retain(rig, 15);
+    assert_int_equal(log_start(rig_log(rig)), 10); /* Case 87: not what ends above it. */
+    retain(rig, log_end_assigned(rig_log(rig)));
     struct log *log = rig_log(rig);
     assert_int_equal(log_start(log), 40);
     assert_int_equal(log_end_assigned(log), 40);
@@ -689,7 +707,7 @@ static void retention_of_the_future(void **state)
     rig_append(rig, log, &(struct rig_batch){.count = 1, .timestamp_ms = 4102444800000});
     rig_fill(rig, log, 40, 100);
     rig->config.retention_ms = 1000;
-    retain(rig);
+    retain(rig, log_end_assigned(rig_log(rig)));
     log = rig_log(rig);
     assert_int_equal(log_start(log), 0);
     assert_int_equal(rig_read_all(rig, log, 0), 41);
@@ -757,6 +775,7 @@ int main(void)
         LOG_TEST(crash_and_recovery),
         LOG_TEST(torn_tail_is_cut),
         LOG_TEST(rolls_by_size),
+        LOG_TEST(rolls_by_time),
         LOG_TEST(flipped_byte),
         LOG_TEST(read_limits),
         LOG_TEST(bad_batches_change_nothing),

@@ -112,6 +112,9 @@ def test_directory_with_other_things():
         assert "--cluster-id takes" in refused(f"{folder}/new", "--cluster-id", "a b")
         with Node(data=f"{folder}/new/and/deep") as node:
             node.kcat("-L")
+            node.stop()
+            os.mkdir(f"{folder}/new/and/deep/lost+found")
+            assert "lost+found" in refused(f"{folder}/new/and/deep")
 
 
 def test_full_disk_at_the_start():

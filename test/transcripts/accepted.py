@@ -2,7 +2,7 @@
 regular expressions and a reason. One that is not seen any more fails the run."""
 NOT_BUILT = "not built yet, and not advertised (README, Not yet)"
 ACCIDENT = "Kafka's answer is UNKNOWN_SERVER_ERROR from an exception that it did not foresee; ours is the error of that case, or none"
-TWICE = "a partition named twice: Kafka's maps keep one of them, each API another; ours answers both in their order"
+TWICE = "a partition named twice: Kafka's maps keep one of them, each API another, and ListOffsets refuses it once; ours answers twice"
 EMPTY = "a topic without partitions: Kafka leaves it out of its answer, ours has it without partitions"
 
 ACCEPTED = [
