@@ -129,6 +129,13 @@ def script_fetch_sessions(side):
                 fetch(side, [("session", partition(0))], 12, answer["SessionId"], 4)
         answer = go([], epoch=0)
         go([], answer["SessionId"], 1)
+        go([], answer["SessionId"], 2)
+        answer = go([], epoch=0)
+        go([("session", partition(3))], answer["SessionId"], 1)
+        go([], answer["SessionId"], 2)
+        answer = go([("session", partition(12), partition(0, 1))], epoch=0)
+        go([], answer["SessionId"], 1, forget=[("session", 0, 1)])
+        go([], answer["SessionId"], 2)
         made(side, topic(f"session-goes-{version}"))
         answer = go([(f"session-goes-{version}", partition(0))], epoch=0)
         known = side.topic_id(f"session-goes-{version}")
@@ -190,8 +197,9 @@ def script_epochs(side):
 
 def script_delete_records(side):
     filled(side, "cutting", 2)
-    made(side, topic("cut-compact", Configs=[config("cleanup.policy", "compact")]), topic("cut-both", Configs=[config("cleanup.policy", "compact,delete")]))
-    for name in ("cut-compact", "cut-both"):
+    made(side, topic("cut-compact", Configs=[config("cleanup.policy", "compact")]), topic("cut-both", Configs=[config("cleanup.policy", "compact,delete")]),
+         topic("cut-none", Configs=[config("cleanup.policy", "")]))
+    for name in ("cut-compact", "cut-both", "cut-none"):
         produce(side, name, batch(records=[record(key=b"k")]), quiet=True)
 
     def cut(version, *parts, name="cutting", timeout=5000):
@@ -206,6 +214,7 @@ def script_delete_records(side):
         cut(version, (0, -1), name="a b")
         cut(version, (0, 1), name="cut-compact")
         cut(version, (0, 1), name="cut-both")
+        cut(version, (0, 1), name="cut-none")
         side.ask("DeleteRecords", version, {"Topics": [], "TimeoutMs": 1000})
         cut(version)
         cut(version, (0, 4), (0, 5))

@@ -1,8 +1,9 @@
 """Producing: what is taken, what is refused, and how; then what a reader finds."""
+import gzip
 import time
 
 from batches import batch, message, record
-from scripts.topics import config, made, topic
+from scripts.topics import config, gone, made, topic
 
 PRODUCE_VERSIONS = range(3, 14)
 NOW = int(time.time() * 1000)  # The same for both.
@@ -43,7 +44,17 @@ def script_produce_versions(side):
             produce(side, "", batch(), version)
     side.ask("Produce", 13, {"Acks": -1, "TimeoutMs": 1000, "TopicData": [{"TopicId": b"0123456789abcdef", "PartitionData": [{"Index": 0, "Records": batch()}]}]})
     side.ask("Produce", 13, {"Acks": -1, "TimeoutMs": 1000, "TopicData": [{"PartitionData": [{"Index": 0, "Records": batch()}]}]})
+    for other in (b"0123456789abcdef", bytes(16)):
+        side.ask("Produce", 13, {"Acks": -1, "TimeoutMs": 1000, "TopicData": [{"TopicId": other, "PartitionData": [{"Index": 0, "Records": batch()}]},
+                                                                             {"TopicId": side.topic_id("produce"), "PartitionData": [{"Index": 0, "Records": batch(values=(b"beside",))}]}]})
     read(side, "produce")
+    made(side, topic("produce-again"))
+    before = side.topic_id("produce-again")
+    side.ask("DeleteTopics", 6, {"Topics": [{"Name": "produce-again"}], "TimeoutMs": 10000}, quiet=True)
+    gone(side, "produce-again")
+    made(side, topic("produce-again"))
+    side.ask("Produce", 13, {"Acks": -1, "TimeoutMs": 1000, "TopicData": [{"TopicId": before, "PartitionData": [{"Index": 0, "Records": batch()}]}]})
+    end_of(side, "produce-again")
     for version in range(3):
         side.ask("Produce", version, {"Acks": -1, "TimeoutMs": 1000, "TopicData": [{"Name": "produce", "PartitionData": [{"Index": 0, "Records": message(magic=0)}]}]})
 
@@ -104,13 +115,21 @@ def script_produce_refused(side):
                 produce(side, "refused", data, version, tell=tell)
         end_of(side, "refused")
     read(side, "refused")
+    made(side, topic("beside"))
+    side.ask("Produce", 9, {"Acks": -1, "TimeoutMs": 1000, "TopicData": [{"Name": name, "PartitionData": [{"Index": 0, "Records": data}]}
+                                                                        for name, data in (("refused", batch(attributes=5)), ("beside", batch()))]})
+    read(side, "beside")
+    side.until(lambda a: a["ErrorCode"] == 0, "FindCoordinator", 3, {"Key": "g", "KeyType": 0}, quiet=True)
+    produce(side, "__consumer_offsets", batch(records=[record(key=b"k")]))
 
 
 def script_produce_configured(side):
     made(side, topic("compacted", Configs=[config("cleanup.policy", "compact")]), topic("stamped", Configs=[config("message.timestamp.type", "LogAppendTime")]),
          topic("small", Configs=[config("max.message.bytes", "200")]), topic("old", Configs=[config("message.timestamp.before.max.ms", "1000"), config("message.timestamp.after.max.ms", "1000")]),
          topic("gzipped", Configs=[config("compression.type", "gzip")]), topic("two", Configs=[config("min.insync.replicas", "2")]), topic("tiny", Configs=[config("segment.bytes", "1048576"), config("max.message.bytes", "3000000")]),
-         topic("plain", Configs=[config("compression.type", "uncompressed")]))
+         topic("plain", Configs=[config("compression.type", "uncompressed")]),
+         topic("keyed-old", Configs=[config("cleanup.policy", "compact"), config("message.timestamp.before.max.ms", "1000")]),
+         topic("gzipped-9", Configs=[config("compression.type", "gzip"), config("compression.gzip.level", "9")]))
     produce(side, "compacted", batch(), tell="no key")
     produce(side, "compacted", batch(records=[record(key=b"k", offset=0), record(offset=1), record(offset=2)]), tell="some keys")
     produce(side, "compacted", batch(records=[record(offset=0), record(key=b"k", offset=1), record(offset=2)]), version=7, tell="some keys")
@@ -127,6 +146,10 @@ def script_produce_configured(side):
     for ms, tell in ((NOW - 60000, "old"), (NOW + 60000, "early"), (NOW, "now"), (-1, "none")):
         produce(side, "old", batch(first_ms=ms), tell=tell)
     produce(side, "old", batch(records=[record(offset=0), record(offset=1, ms=-90000), record(offset=2), record(offset=3, ms=90000)], first_ms=NOW, max_ms=NOW + 90000), tell="some of them")
+    produce(side, "keyed-old", batch(records=[record(offset=0), record(key=b"k", offset=1, ms=-90000)], first_ms=NOW), tell="no key, then old")
+    records = [record(b"x" * 500, offset=i) for i in range(3)]
+    produce(side, "gzipped-9", batch(records=records, compress=gzip.compress(b"".join(records), 1, mtime=0), attributes=1), tell="gzip of another level")
+    read(side, "gzipped-9")
     for data, tell in ((batch(), "plain"), (batch(compress="gzip"), "gzip")):
         produce(side, "gzipped", data, tell=tell)
         produce(side, "plain", data, tell=tell)

@@ -50,9 +50,11 @@ def script_versions(side):
     for name, number in (("", "1"), ("x", ""), ("-x", "1"), ("x", "1-"), ("a b", "1"), ("x.y-z", "1.2-rc.3"), ("ä", "1"), ("x" * 200, "1")):
         answer = side.ask("ApiVersions", 3, {"ClientSoftwareName": name, "ClientSoftwareVersion": number}, quiet=True)
         side.note(f"ApiVersions of client {name[:9]} {number}", {"ErrorCode": answer.get("ErrorCode"), "keys": bool(answer.get("ApiKeys"))})
-    for cluster, node in ((None, -1), ("wrong", -1), (None, 1), (None, 7), ("wrong", 7)):
+    about = side.ask("Metadata", 12, {"Topics": []}, quiet=True)
+    right, itself = about["ClusterId"], about["Brokers"][0]["NodeId"]
+    for cluster, node in ((None, -1), ("wrong", -1), (None, 1), (None, 7), ("wrong", 7), (right, -1), (right, itself), (right, 7)):
         answer = side.ask("ApiVersions", 5, {"ClientSoftwareName": "a", "ClientSoftwareVersion": "1", "ClusterId": cluster, "NodeId": node}, quiet=True)
-        side.note(f"ApiVersions to {cluster} {node}", {"ErrorCode": answer.get("ErrorCode"), "keys": bool(answer.get("ApiKeys"))})
+        side.note(f"ApiVersions to {'the right one' if cluster == right else cluster} {node}", {"ErrorCode": answer.get("ErrorCode"), "keys": bool(answer.get("ApiKeys"))})
 
 
 def script_create(side):
@@ -112,7 +114,8 @@ def script_create_configs(side):
              ("leader.replication.throttled.replicas", "*"), ("leader.replication.throttled.replicas", "x"), ("follower.replication.throttled.replicas", "0:1,1:2"),
              ("min.compaction.lag.ms", "-1"), ("max.compaction.lag.ms", "0"), ("message.format.version", "2.0"), ("message.downconversion.enable", "true"),
              ("retention.ms", " 5 "), ("retention.ms", "5.0"), ("retention.ms", "9223372036854775808"), ("remote.log.delete.on.disable", "true"), ("remote.log.copy.disable", "true"),
-             ("segment.bytes", ""), ("internal.segment.bytes", "100"), ("errors.deadletterqueue.group.enable", "true"), ("", "1")]
+             ("segment.bytes", ""), ("internal.segment.bytes", "100"), ("errors.deadletterqueue.group.enable", "true"), ("", "1"),
+             ("cleanup.policy", "delete,delete"), ("cleanup.policy", "delete,,compact"), ("segment.bytes", "1000"), ("message.format.version", "2.8")]
     for i, (name, value) in enumerate(wrong):
         create(side, topic(f"configs-{i}", 1, 1, Configs=[config(name, value)]), validateOnly=True)
     create(side, topic("configs-twice", 1, 1, Configs=[config("retention.ms", "1"), config("retention.ms", "2")]), validateOnly=True)
