@@ -2,9 +2,10 @@
  * (cases T6 and T177, row A1), and a coordinator that does not serve (T3, A2).
  *
  * A whole node in a simulated world, and a client that speaks bytes to it. The program has an
- * authorizer of its own: the linker takes auth_allows() and auth_is_broker() below instead of those
- * of src/broker/auth.c. It refuses the rights that a test lists, one by one, so each refusal proves
- * which right is asked for; behind each, the groups and their partitions' logs are as before.
+ * authorizer of its own: the linker takes auth_allows() of refused.h and auth_is_broker() below
+ * instead of those of src/broker/auth.c. It refuses the rights that a test lists, one by one, so
+ * each refusal proves which right is asked for; behind each, the groups and their partitions' logs
+ * are as before.
  *
  * Requests and answers are Kafka's JSON, with ' for ". */
 #include <setjmp.h>
@@ -22,60 +23,18 @@
 #include "gen/find_coordinator_response.h"
 #include "sim/client_caller.h"
 #include "sim/cluster.h"
+#include "sim/refused.h"
 #include "sys/memory.h"
 #include "text/out.h"
 
-#define ANSWER_US  10000000
-#define RIGHTS_MAX 4u
+#define ANSWER_US 10000000
 
 /* ---- the authorizer -------------------------------------------------------------------------- */
-
-struct right {
-    enum auth_operation operation;
-    enum auth_resource resource;
-    const char *name;
-};
-
-/* No right is asked for but by requests, and those come from one client. */
-static struct {
-    struct right items[RIGHTS_MAX];
-    uint32_t count;
-    uint32_t times; /* How often it said no. */
-} refused;
-
-bool auth_allows(const struct request *request,
-                 enum auth_operation operation,
-                 enum auth_resource resource,
-                 struct view name)
-{
-    assert_true(view_is(request->principal, "User:ANONYMOUS"));
-    for (uint32_t i = 0; i < refused.count; i++) {
-        const struct right *right = &refused.items[i];
-        if (right->operation != operation || right->resource != resource) continue;
-        if (!view_is(name, right->name)) continue;
-        refused.times++;
-        return false;
-    }
-    return true;
-}
 
 bool auth_is_broker(const struct request *request)
 {
     (void)request;
     return false;
-}
-
-static void refuse(enum auth_operation operation, enum auth_resource resource, const char *name)
-{
-    assert_true(refused.count < RIGHTS_MAX);
-    refused.items[refused.count++] = (struct right){operation, resource, name};
-    refused.times = 0;
-}
-
-/* Everything is allowed again. */
-static void refuse_nothing(void)
-{
-    refused.count = 0;
 }
 
 /* ---- a node, and a client that asks ---------------------------------------------------------- */

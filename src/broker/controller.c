@@ -338,7 +338,7 @@ void controller_submit(struct node *node, struct controller_call *call)
 {
     struct controller *c = node->controller;
     if (call->client == NULL && !call->forwarded) controller_check_own(call);
-    if (call->api_key == wire_broker_heartbeat_request.api_key) {
+    if (call->api_key == wire_broker_heartbeat_request.api_key && controller_step_allowed(call)) {
         /* It counts from when it came, however long it waits here. */
         const struct broker_heartbeat_request *beat = call->in;
         cluster_contact(c->cluster, beat->broker_id, beat->broker_epoch, call->arrived_ms);

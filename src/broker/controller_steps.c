@@ -223,15 +223,21 @@ bool controller_step_refuse(const struct controller_step_row *row, void *out, in
     return true;
 }
 
+bool controller_step_allowed(const struct controller_call *call)
+{
+    const struct controller_step_row *row = controller_step_find(call->api_key);
+    assert(row != NULL);
+    return call->client == NULL || row->operation == 0 ||
+           auth_allows(call->client, (enum auth_operation)row->operation, AUTH_CLUSTER,
+                       VIEW("kafka-cluster"));
+}
+
 enum step_result controller_step(struct controller *c,
                                  struct step *step,
                                  const struct controller_call *call)
 {
     const struct controller_step_row *row = controller_step_find(call->api_key);
-    assert(row != NULL);
-    if (call->client != NULL && row->operation != 0 &&
-        !auth_allows(call->client, (enum auth_operation)row->operation, AUTH_CLUSTER,
-                     VIEW("kafka-cluster"))) {
+    if (!controller_step_allowed(call)) {
         (void)controller_step_refuse(row, call->out, KAFKA_CLUSTER_AUTHORIZATION_FAILED);
         return STEP_DONE;
     }

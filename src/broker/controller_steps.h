@@ -18,6 +18,10 @@ const struct controller_step_row *controller_step_find(int16_t api_key);
 /* Set the error of the whole in a response. False: this one has no such field. */
 bool controller_step_refuse(const struct controller_step_row *row, void *out, int16_t error);
 
+/* May the client do this to the cluster? What this process asks itself it may; finer rights are
+ * the step's. The row is there. O(1) and the authorizer's cost. */
+bool controller_step_allowed(const struct controller_call *call);
+
 /* Decide a call whose API is known. */
 MUST_USE enum step_result controller_step(struct controller *c,
                                           struct step *step,

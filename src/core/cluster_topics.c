@@ -369,7 +369,9 @@ static void deletion_run(struct deletion *deletion)
         by_id ? image_topic_by_id(deletion->cluster->image, deletion->id)
               : image_topic(deletion->cluster->image, deletion->name);
     struct view name = topic != NULL ? topic->name : deletion->name;
-    bool seen = name.null || cluster_allows(step, CLUSTER_OP_DESCRIBE, CLUSTER_ON_TOPIC, name);
+    bool all = cluster_allows(step, CLUSTER_OP_DELETE, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME);
+    bool seen =
+        name.null || all || cluster_allows(step, CLUSTER_OP_DESCRIBE, CLUSTER_ON_TOPIC, name);
     if (topic == NULL && by_id) {
         deletion_fail(deletion, KAFKA_UNKNOWN_TOPIC_ID, VIEW("no topic has this id"));
         return;
@@ -383,7 +385,7 @@ static void deletion_run(struct deletion *deletion)
         return;
     }
     deletion->out->name = arena_copy(step->arena, topic->name); /* The topic goes first. */
-    if (!cluster_allows(step, CLUSTER_OP_DELETE, CLUSTER_ON_TOPIC, name)) {
+    if (!all && !cluster_allows(step, CLUSTER_OP_DELETE, CLUSTER_ON_TOPIC, name)) {
         deletion_fail(deletion, KAFKA_TOPIC_AUTHORIZATION_FAILED, VIEW_NULL);
         return;
     }
