@@ -185,6 +185,9 @@ static void admins_of_the_cluster(void **state)
     refuses(scene, "UnregisterBroker 0", "{'brokerId': 2}", TOP);
     refuses(scene, "UpdateFeatures 1", "{'featureUpdates': []}", TOP);
     refuses(scene, "ElectLeaders 2", "{'topicPartitions': null}", TOP);
+    refuses(scene, "ElectLeaders 0",
+            "{'topicPartitions': [{'topic': 'foo', 'partitions': [0]}], 'timeoutMs': 5000}",
+            "'errorCode':31");
     refuses(scene, "AlterPartitionReassignments 0", "{'topics': []}", "'errorCode':31");
     refuse_nothing();
     refuse(AUTH_DESCRIBE, AUTH_CLUSTER, "kafka-cluster");

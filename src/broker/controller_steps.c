@@ -188,7 +188,7 @@ static const struct controller_step_row rows[] = {
     {38, 0,                   ERROR_OF(create_delegation_token_response),       step_create_token         },
     {39, 0,                   ERROR_OF(renew_delegation_token_response),        step_renew_token          },
     {40, 0,                   ERROR_OF(expire_delegation_token_response),       step_expire_token         },
-    {43, AUTH_ALTER,          ERROR_OF(elect_leaders_response),                 step_elect                },
+    {43, 0,                   ERROR_OF(elect_leaders_response),                 step_elect                },
     {44, 0,                   -1,                                               step_incremental          },
     {45, AUTH_ALTER,          ERROR_OF(alter_partition_reassignments_response), step_reassign             },
     {46, AUTH_DESCRIBE,       ERROR_OF(list_partition_reassignments_response),  step_list_reassignments   },

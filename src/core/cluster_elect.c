@@ -131,11 +131,13 @@ static enum step_result elect_all(struct cluster *cluster,
     return STEP_DONE;
 }
 
-/* A type that is not known: an error for all, and for each partition that was asked for. */
+/* An error for all, which version 0 cannot carry, and for each partition that was asked for. */
 static enum step_result elect_refuse(struct step *step,
                                      const struct elect_leaders_request *in,
-                                     struct elect_leaders_response *out)
+                                     struct elect_leaders_response *out,
+                                     int16_t error)
 {
+    bool unknown_type = error == KAFKA_INVALID_REQUEST;
     for (int32_t t = 0; t < in->topic_partitions.count; t++) {
         const struct elect_leaders_request_topic_partitions *topic = &in->topic_partitions.items[t];
         struct elect_leaders_response_replica_election_result *item =
@@ -149,11 +151,12 @@ static enum step_result elect_refuse(struct step *step,
         for (size_t i = 0; i < count; i++)
             item->partition_result.items[i] = (struct elect_leaders_response_partition_result){
                 .partition_id = topic->partitions.items[i],
-                .error_code = KAFKA_INVALID_REQUEST,
-                .error_message = VIEW("an election type that is not known"),
+                .error_code = error,
+                .error_message =
+                    unknown_type ? VIEW("an election type that is not known") : VIEW_NULL,
             };
     }
-    if (in->topic_partitions.count != 0) out->error_code = KAFKA_INVALID_REQUEST;
+    if (in->topic_partitions.count != 0 || !unknown_type) out->error_code = error;
     return STEP_DONE;
 }
 
@@ -167,10 +170,6 @@ enum step_result cluster_elect_leaders(struct cluster *cluster,
         out->error_code = KAFKA_NOT_CONTROLLER;
         return STEP_DONE;
     }
-    if (!cluster_allows(step, CLUSTER_OP_ALTER, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME)) {
-        out->error_code = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
-        return STEP_DONE;
-    }
     enum elect_type type = (enum elect_type)in->election_type;
     bool all = in->topic_partitions.count < 0;
     size_t count =
@@ -179,8 +178,10 @@ enum step_result cluster_elect_leaders(struct cluster *cluster,
         step_get(step, (count + 1) * sizeof(out->replica_election_results.items[0]));
     if (out->replica_election_results.items == NULL) return STEP_E_MEMORY;
     out->replica_election_results.count = 0;
+    if (!cluster_allows(step, CLUSTER_OP_ALTER, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME))
+        return elect_refuse(step, in, out, KAFKA_CLUSTER_AUTHORIZATION_FAILED);
     if (in->election_type != ELECT_PREFERRED && in->election_type != ELECT_UNCLEAN)
-        return elect_refuse(step, in, out);
+        return elect_refuse(step, in, out, KAFKA_INVALID_REQUEST);
     if (all) return elect_all(cluster, step, type, out);
     for (size_t i = 0; i < count; i++) {
         struct elect_leaders_response_replica_election_result *item =
