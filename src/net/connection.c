@@ -197,15 +197,16 @@ static bool own_doing(const struct connection *connection, int64_t since_ms)
            connection->muted_until_ms > since_ms + NET_MUTE_HOLD_MAX_MS;
 }
 
-/* Put it among those whose bytes hold the horizon, or take it off. */
+/* Put it among those whose bytes hold the horizon, or take it off. Bytes that are waiting since
+ * `since_ms` may have come before: the process may have stood still until it read them. */
 static void hold(struct connection *connection, bool waits, int64_t since_ms)
 {
     list_remove(&connection->held);
     if (!waits || own_doing(connection, since_ms)) return;
-    connection->held_ms = since_ms;
+    connection->held_ms = MIN(since_ms, connection->after_ms);
     struct list *place = &connection->shard->state->held;
     while (place->previous != &connection->shard->state->held &&
-           container_of(place->previous, struct connection, held)->held_ms > since_ms)
+           container_of(place->previous, struct connection, held)->held_ms > connection->held_ms)
         place = place->previous;
     list_add_before(place, &connection->held);
 }
@@ -316,12 +317,22 @@ static bool receive_room(struct connection *connection, struct window *in)
     return true;
 }
 
+/* After when had the bytes come that are received now? Those of a connection that was not read yet
+ * hold the horizon themselves. Of bytes that were left in the socket it is known already. */
+static void learn_after(struct connection *connection)
+{
+    if (connection->unread_ms != 0) return;
+    connection->after_ms = connection->since_ms == 0 ? shard_horizon_all_ms(connection->shard)
+                                                     : connection->shard->state->all_read_ms;
+}
+
 /* One recv and what it brought. False: no more now. */
 static bool receive(struct connection *connection)
 {
     struct shard *shard = connection->shard;
     struct window in;
     if (connection->doomed != NULL || whole_frame_staged(connection)) return false;
+    learn_after(connection);
     if (!may_read(connection)) {
         hold(connection, true, io_now_ms(shard->io));
         connection_watch(connection);

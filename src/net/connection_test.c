@@ -445,10 +445,50 @@ static int client_unseen(struct rig *rig)
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons(rig->listener->bound[0].port)};
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
     client_send(fd, frame, frame_make(frame, 12, 4, 1));
     return fd;
+}
+
+/* A server that was stopped reads two requests at once: the second one waits for the first, and
+ * may have come at any time of the stop. So it is on a connection that it has read before, and on
+ * one that it has not. */
+static void staged_after_a_stop(void **state)
+{
+    (void)state;
+    for (uint32_t known = 0; known < 2; known++) {
+        struct rig rig;
+        uint8_t frames[512];
+        rig_open(&rig, default_settings());
+        turns(&rig, 2);
+        int fd = known ? client_open(&rig) : -1;
+        if (known) {
+            client_send(fd, frames, frame_make(frames, 12, 4, 1));
+            assert_int_equal(next_id(&rig, fd), 1);
+            turns(&rig, 2);
+        }
+        int64_t stopped_ms = io_now_us(rig.io) / 1000;
+        if (!known) fd = client_unseen(&rig); /* A beat; it waits for nothing. */
+        size_t size = frame_make(frames, 13, 4, 2);
+        client_send(fd, frames, size + frame_make(frames + size, 12, 4, 3));
+        usleep(20000);
+        for (int i = 0; i < 1000 && rig.parked_count == 0; i++)
+            turns(&rig, 1);
+        assert_int_equal(rig.parked_count, 1);
+        turns(&rig, 3);
+        assert_int_equal(rig.handled, 2);
+        assert_true(shard_horizon_ms(rig.shard) <= stopped_ms);
+        answer(rig.parked[0]);
+        for (int i = 0; i < 1000 && rig.handled < 3; i++)
+            turns(&rig, 1);
+        turns(&rig, 2);
+        assert_true(shard_horizon_ms(rig.shard) >= stopped_ms + 20);
+        close(fd);
+        rig_close(&rig);
+    }
 }
 
 /* A server that was stopped has a new connection with bytes on it: the turn that accepts it has not
@@ -603,6 +643,7 @@ int main(void)
         cmocka_unit_test(idle),
         cmocka_unit_test(shard_held),
         cmocka_unit_test(timers),
+        cmocka_unit_test(staged_after_a_stop),
         cmocka_unit_test(accepted_unread),
         cmocka_unit_test(given_unread),
         cmocka_unit_test(no_memory),

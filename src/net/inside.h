@@ -54,7 +54,8 @@ struct connection {
     uint32_t in_end;
     int64_t read_ms;        /* When the last bytes were received. */
     int64_t unread_ms;      /* Since when more may lie in the socket, unread; 0: nothing does. */
-    int64_t since_ms;       /* After that the last bytes that were received had come. */
+    int64_t since_ms;       /* Since when the last bytes that were received are known to wait. */
+    int64_t after_ms;       /* After that they had come. */
     int64_t held_ms;        /* The same of the bytes that wait. */
     int64_t frame_start_ms; /* When the first byte of the frame that is not whole came. */
     int64_t active_ms;      /* When bytes moved last, in or out. */
@@ -147,6 +148,7 @@ struct shard_state {
     uint32_t spare_chunk_count;
 
     int64_t _Atomic horizon_ms;               /* Read by the other shards. */
+    int64_t all_read_ms;                      /* Up to then the turns so far have read all. */
     int64_t before_ms;                        /* When the wait of the turn before this one began. */
     int64_t asked_ms;                         /* When the other shards were last asked to turn. */
     uint32_t accepted;                        /* Connections in this turn. */

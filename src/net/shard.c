@@ -3,9 +3,10 @@
  * Horizon. Before the wait the clock is read: what had arrived by then is delivered by this turn,
  * if the turn delivers all (the seam delivers up to SHARD_EVENTS_FULL at once). Of turns that do
  * not, as many as all connections need make one. Bytes that were received and wait, or that are not
- * read, hold the horizon at their arrival (connection.c). A connection that is new in this turn is
- * read in the next one: what waits on it came after the turn before had accepted all, and holds the
- * horizon there; on one given to another shard until that has read it. */
+ * read, hold the horizon where they can have arrived at the earliest (connection.c): who reads them
+ * late, because it was stopped, does not know when they came. A connection that is new in this turn
+ * is read in the next one: what waits on it came after the turn before had accepted all, and holds
+ * the horizon there; on one given to another shard until that has read it. */
 #include "net/inside.h"
 
 #include "wire/form.h"
@@ -129,14 +130,14 @@ static int64_t delivered_ms(struct shard *shard, int64_t before_ms, uint32_t del
     if (!unfinished) {
         tell_taken(state, shard->count);
         state->full_turns = 0;
-        return before_ms;
+        return state->all_read_ms = before_ms;
     }
     if (state->full_turns++ == 0) state->full_since_ms = before_ms;
     if (state->full_turns <= 1 + state->connection_count / SHARD_EVENTS_FULL)
         return shard_horizon_ms(shard);
     tell_taken(state, shard->count);
     state->full_turns = 0;
-    return state->full_since_ms;
+    return state->all_read_ms = state->full_since_ms;
 }
 
 static void move_horizon(struct shard *shard, int64_t before_ms, uint32_t delivered)
@@ -398,7 +399,7 @@ static void init_state(struct shard *shard, const struct shard_options *options)
     mailbox_init(&state->mailbox, wake, shard);
     map_init(&state->peers, shard->mem, io_random(shard->io, IO_RANDOM_HASH));
     atomic_init(&state->horizon_ms, io_now_ms(shard->io));
-    state->before_ms = io_now_ms(shard->io);
+    state->before_ms = state->all_read_ms = io_now_ms(shard->io);
     atomic_init(&state->stopped, false);
     for (int16_t key = 0; key < SHARD_HANDLERS_MAX; key++)
         state->throttle_at[key] = throttle_at(wire_api(key));
