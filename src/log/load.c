@@ -301,7 +301,6 @@ static void load_ready(struct load *load)
     struct log *log = load->log;
     log->has_folder = load->folder;
     log->metadata_checked = !uuid_is_zero(load->topic_id);
-    if (uuid_is_zero(log->topic_id)) log->topic_id = load->topic_id;
     log->epochs_flushed_end = log->epochs.dirty ? log->start : log->end;
     log->watermark = MIN(MAX(log->checkpoint_watermark, log->start), log->end);
     producers_watermark(&log->producers, log->watermark);
@@ -310,6 +309,20 @@ static void load_ready(struct load *load)
     log->retain_failed = false;
     if (log->recover) log_recover_over(log);
     log->state = LOG_READY;
+}
+
+/* The topic's id was told while the folder was being read for any: does it hold for this one? What
+ * was read is given up, and the next opening has the folder out of the way if it is another's. */
+static bool load_again(struct log *log, const struct load *load, int64_t result)
+{
+    if (result < 0 || uuid_equal(log->topic_id, load->asked) ||
+        uuid_equal(log->topic_id, load->topic_id))
+        return false;
+    log_unload(log);
+    log->state = LOG_CLOSED;
+    log->open_error = log_load_start(log);
+    if (log->open_error == LOG_LATER) log->open_error = 0;
+    return true;
 }
 
 static void load_finish(struct log_work *work, int64_t result)
@@ -325,6 +338,14 @@ static void load_finish(struct log_work *work, int64_t result)
         log_change_done(log, LOG_E_DELETED);
         return;
     }
+    if (load_again(log, load, result)) {
+        mem_put(logs->mem, load, sizeof(*load));
+        if (log->state == LOG_OPENING) return;
+        log_tell(log, LOG_EVENT_READY);
+        log_change_done(log, log->open_error);
+        return;
+    }
+    if (uuid_is_zero(log->topic_id)) log->topic_id = load->topic_id;
     if (result == 0 && !load->damaged) {
         load_ready(load);
         if (load->stray)
@@ -395,6 +416,7 @@ int log_load_start(struct log *log)
     load->log = log;
     load->folder = true;
     load->wall_ms = io_wall_ms(logs->io);
+    load->asked = log->topic_id;
     load->recovery_point = log->checkpoint_recovery;
     load->recover_from = log->recover ? log->checkpoint_recovery : INT64_MAX;
     load->work.run = load_run;

@@ -39,6 +39,7 @@ struct load {
     bool synced;         /* The folder's names have been made durable. */
     bool damaged;
     bool stray;           /* The folder was another topic's and is out of the way. */
+    struct uuid asked;    /* The topic's id that the folder is held against; zero: any. */
     struct uuid topic_id; /* As found; zero: none. */
 };
 
@@ -46,6 +47,8 @@ struct load {
 MUST_USE int load_list(struct load *load);
 MUST_USE int load_settle_swaps(struct load *load);
 MUST_USE int load_metadata(struct load *load, bool *stray);
+/* Do the ids differ in one character only? Then no other topic is meant: the file is damaged. */
+MUST_USE bool load_ids_near(struct uuid a, struct uuid b);
 MUST_USE int load_delete_segment(struct load *load, int64_t base);
 
 /* load_scan.c: segments. 0 or -errno. */

@@ -247,8 +247,7 @@ static bool metadata_parse(struct view text, struct uuid *out)
     return log_uuid_parse(view_of(text.data + size, 22), out) && !uuid_is_zero(*out);
 }
 
-/* Do the ids differ in one character only? Then no other topic is meant: the file is damaged. */
-static bool metadata_near(struct uuid a, struct uuid b)
+bool load_ids_near(struct uuid a, struct uuid b)
 {
     char texts[2][LOG_METADATA_BYTES];
     uint32_t size = log_metadata_print(a, texts[0]);
@@ -273,10 +272,10 @@ static int metadata_stray(struct load *load)
 static int metadata_again(struct load *load)
 {
     struct log *log = load->log;
-    load->topic_id = log->topic_id;
-    if (uuid_is_zero(log->topic_id) || log->unlisted) return 0;
+    load->topic_id = load->asked;
+    if (uuid_is_zero(load->asked) || log->unlisted) return 0;
     char text[LOG_METADATA_BYTES];
-    uint32_t size = log_metadata_print(log->topic_id, text);
+    uint32_t size = log_metadata_print(load->asked, text);
     return disk_replace(load->io, log_folder(log).text, METADATA_NAME, view_of(text, size));
 }
 
@@ -292,8 +291,8 @@ int load_metadata(struct load *load, bool *stray)
     bool valid = metadata_parse(view_of(bytes.data, bytes.size_bytes), &load->topic_id);
     disk_free(load->mem, &bytes);
     if (!valid) return metadata_again(load);
-    if (uuid_is_zero(log->topic_id) || uuid_equal(log->topic_id, load->topic_id)) return 0;
-    if (metadata_near(log->topic_id, load->topic_id)) return metadata_again(load);
+    if (uuid_is_zero(load->asked) || uuid_equal(load->asked, load->topic_id)) return 0;
+    if (load_ids_near(load->asked, load->topic_id)) return metadata_again(load);
     *stray = true;
     return metadata_stray(load);
 }

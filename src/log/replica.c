@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log/load.h"
 #include "log/state.h"
 
 /* The map's key: the topic's bytes, then the partition. */
@@ -215,6 +216,23 @@ static int replica_new(struct logs *logs, const struct logs_replica *in, struct 
     return LOG_OK;
 }
 
+/* The recovery had opened the folder, for any topic's, before the metadata said whose it is to be:
+ * was it left by another of this name? Then it is out of the way now. One that is being opened is
+ * held against the id when it is open (load_again). */
+static bool replica_is_others(struct log *log, struct uuid topic_id)
+{
+    bool open = log->state != LOG_CLOSED && log->state != LOG_OPENING;
+    if (!open || log->directory->error != 0 || uuid_is_zero(topic_id) ||
+        uuid_is_zero(log->topic_id) || uuid_equal(topic_id, log->topic_id) ||
+        load_ids_near(topic_id, log->topic_id))
+        return false;
+    assert(list_empty(&log->watches)); /* Who used it has deleted it. */
+    logs_say(log->logs, "partition %.*s-%d: its folder was another topic's and is now *-stray",
+             (int)log->topic.size, (const char *)log->topic.data, log->partition);
+    logs_stray(log->logs, log, NULL);
+    return true;
+}
+
 int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **out)
 {
     assert(!in->topic.null);
@@ -222,6 +240,7 @@ int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **
     assert(in->topic.size <= TOPIC_NAME_MAX);
     assert(in->partition >= 0);
     struct log *log = logs_find(logs, in->topic, in->partition);
+    if (log != NULL && replica_is_others(log, in->topic_id)) log = NULL;
     if (log == NULL) log = replica_promote(logs, in);
     if (log == NULL) {
         int result = replica_new(logs, in, &log);
@@ -229,7 +248,7 @@ int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **
     } else if (log->directory->error != 0) {
         return log->directory->error;
     }
-    if (!uuid_is_zero(in->topic_id) && log->state == LOG_CLOSED) log->topic_id = in->topic_id;
+    if (!uuid_is_zero(in->topic_id)) log->topic_id = in->topic_id;
     if (in->config != NULL) log_configure(log, in->config);
     struct log *future = logs_find_future(logs, in->topic, in->partition);
     if (future != NULL && log->move == NULL) log_move_resume(log, future);

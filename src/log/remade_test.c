@@ -1,0 +1,122 @@
+/* remade_test.c - a partition's folder that a deletion left behind when the node was killed, and
+ * the topic of the same name that was made after it: whenever the metadata tells the new one's id -
+ * before the recovery has begun to read the folder, while it reads it, when it has read it - the
+ * new topic begins empty, and the old folder is kept as *-stray. */
+#include "log/rig_test.h"
+
+enum when { BEFORE, WHILE, AFTER };
+
+static struct log *remade_ask(struct rig *rig, struct uuid topic_id)
+{
+    struct logs_replica replica = {
+        .topic = VIEW("t"),
+        .topic_id = topic_id,
+        .config = &rig->config,
+        .directory = LOG_DIRECTORY_ANY,
+    };
+    struct log *log = NULL;
+    assert_int_equal(logs_replica(rig->logs, &replica, &log), LOG_OK);
+    return log;
+}
+
+static void remade_opened(struct rig *rig, struct log *log)
+{
+    int result = LOG_LATER;
+    for (int i = 0; i < 10000 && (result = log_open(log)) == LOG_LATER; i++)
+        rig_turn(rig);
+    assert_int_equal(result, LOG_OK);
+}
+
+/* Five records of the old topic, the kill, the start; so far the recovery has come. */
+static void remade_killed(struct rig *rig, enum when when)
+{
+    rig_fill(rig, rig_log(rig), 5, 100);
+    rig_crash(rig);
+    rig_start(rig);
+    if (when == WHILE)
+        (void)logs_turn(rig->logs); /* The job is made; no turn of the world ends it. */
+    if (when == AFTER) rig_settle(rig);
+}
+
+static bool remade_stray(void *context, const char *name)
+{
+    uint32_t *strays = context;
+    size_t size = strlen(name);
+    *strays += size > 6 && strcmp(name + size - 6, "-stray") == 0;
+    return true;
+}
+
+static uint32_t remade_strays(struct rig *rig)
+{
+    uint32_t strays = 0;
+    assert_int_equal(io_disk_list(rig->io, rig->dir, remade_stray, &strays), 0);
+    return strays;
+}
+
+static void remade_begins_empty(struct rig *rig, enum when when)
+{
+    struct uuid anew = {
+        {9, 8, 7, 6, 5, 4, 3, 2, 1}
+    };
+    remade_killed(rig, when);
+    struct log *log = remade_ask(rig, anew);
+    remade_opened(rig, log);
+    assert_int_equal(log_end_assigned(log), 0);
+    assert_non_null(strstr(rig->said, "its folder was another topic's and is now *-stray"));
+    rig_fill(rig, log, 2, 100);
+    assert_int_equal(remade_strays(rig), 1);
+    struct disk_bytes metadata = rig_file(rig, "partition.metadata");
+    const char *text = "version: 0\ntopic_id: CQgHBgUEAwIBAAAAAAAAAA";
+    assert_int_equal(metadata.size_bytes, strlen(text));
+    assert_memory_equal(metadata.data, text, metadata.size_bytes);
+    disk_free(&rig->mem, &metadata);
+    rig_crash(rig);
+    rig_start(rig);
+    log = remade_ask(rig, anew);
+    remade_opened(rig, log);
+    assert_int_equal(rig_read_all(rig, log, 0), 2);
+    assert_int_equal(remade_strays(rig), 1);
+}
+
+static void told_before_the_recovery(void **state)
+{
+    remade_begins_empty(*state, BEFORE);
+}
+
+static void told_while_the_recovery_reads(void **state)
+{
+    remade_begins_empty(*state, WHILE);
+}
+
+static void told_after_the_recovery(void **state)
+{
+    remade_begins_empty(*state, AFTER);
+}
+
+/* One character differs: it is the same topic, and its file is damaged. */
+static void a_damaged_id_is_no_other_topic(void **state)
+{
+    struct rig *rig = *state;
+    struct uuid near = {
+        {0, 17, 34, 51, 68, 85, 102, 119, 136, 153, 170, 187, 204, 221, 238, 254}
+    };
+    for (int when = BEFORE; when <= AFTER; when++) {
+        remade_killed(rig, (enum when)when);
+        struct log *log = remade_ask(rig, near);
+        remade_opened(rig, log);
+        assert_int_equal(log_end_assigned(log), 5 * (when + 1));
+        assert_int_equal(remade_strays(rig), 0);
+    }
+}
+
+int main(void)
+{
+#define REMADE_TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
+    const struct CMUnitTest tests[] = {
+        REMADE_TEST(told_before_the_recovery),
+        REMADE_TEST(told_while_the_recovery_reads),
+        REMADE_TEST(told_after_the_recovery),
+        REMADE_TEST(a_damaged_id_is_no_other_topic),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
