@@ -75,7 +75,7 @@ static void classic_join(struct client_member *member)
     const struct history *history = member->client.history;
 
     membership_owns(member->group, member->seat, nothing, client_member_now_us(member));
-    membership_joins(member->group, member->seat);
+    membership_joins(member->group, member->seat, client_member_now_us(member));
     wire_defaults(&wire_consumer_protocol_subscription, &subscription);
     subscription.topics.items = topics;
     for (uint32_t t = 0; t < history->topic_count; t++) {

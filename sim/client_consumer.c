@@ -84,7 +84,7 @@ static void consumer_join(struct client_member *member)
     struct membership_seat *seat = client_member_seat(member);
     bool own_name = member->versions[API_BEAT] >= 1;
     if (seat->member_id[0] == '\0' && own_name) client_member_name(member, seat->member_id);
-    membership_joins(member->group, member->seat);
+    membership_joins(member->group, member->seat, client_member_now_us(member));
     consumer_say(member, 0, true, true);
 }
 

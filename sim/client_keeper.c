@@ -9,8 +9,9 @@
  * By size (I20): the log begins later only if what is left is not less than retention.bytes.
  * By time (I20): no record younger than retention.ms is gone. Old records are stamped four hours
  * back, retention.ms is two hours, the node's clock is wrong by half an hour at most.
- * All: what was acknowledged lies where it was said to, at or above the log's start (I1, I2). A
- * batch that is sent again may be there twice; its keys differ, so that no value goes back. */
+ * All: what was acknowledged lies where it was said to, at or above the log's start (I1, I2).
+ * A batch that is sent again may be there twice. The copy of a connection that was given up may
+ * come late, behind later values of its keys: then it goes back, and is the last one. */
 #include "sim/client_keeper.h"
 
 #include "base/bytes.h"
@@ -60,12 +61,13 @@ struct client_keeper {
     uint32_t record_count;
     struct keeper_batch batches[BATCHES_MAX];
     uint32_t batch_count;
-    int64_t kept[KEYS]; /* Number of the last acknowledged record of each key; -1: none. */
+    int64_t kept[KEYS];   /* Number of the last acknowledged record of each key; -1: none. */
+    int64_t buried[KEYS]; /* The value that a copy of an older tombstone was found behind; -1. */
 
     /* The pass. */
     int64_t start, next, expected;
-    int64_t promised[KEYS]; /* `kept` when it began. */
-    int64_t seen[KEYS];
+    int64_t promised[KEYS];             /* `kept` when it began. */
+    int64_t seen[KEYS], seen_at[KEYS];  /* The last number of each key, its offset. */
     bool doubtful[KEYS], doubted[KEYS]; /* A value before a tombstone was read; in the last pass. */
     uint32_t batch_at, batch_end;       /* Acknowledged when it began, to be found. */
     uint32_t found;
@@ -227,6 +229,38 @@ static void keeper_match(struct client_keeper *keeper, int64_t offset, int64_t n
     if (offset == batch->offset + batch->count - 1) keeper->batch_at++;
 }
 
+static const struct keeper_batch *keeper_batch_of(const struct client_keeper *keeper,
+                                                  int64_t number)
+{
+    uint32_t at = keeper->batch_count;
+    while (keeper->batches[at - 1].first > number)
+        at--;
+    return &keeper->batches[at - 1];
+}
+
+/* Is it a copy behind the one that was acknowledged? */
+static bool keeper_copy(const struct client_keeper *keeper, int64_t number, int64_t offset)
+{
+    const struct keeper_batch *batch = keeper_batch_of(keeper, number);
+    return batch->tries > 1 && batch->offset >= 0 &&
+           offset > batch->offset + (number - batch->first);
+}
+
+/* Is the last value that was found of the key a copy that came behind the promised one? A tombstone
+ * goes after its time: then neither is found. */
+static bool keeper_overtaken(struct client_keeper *keeper, uint32_t key)
+{
+    int64_t promised = keeper->promised[key], seen = keeper->seen[key];
+    if (promised < 0) return false;
+    if (!keeper->tombstones_stay && keeper->buried[key] == promised) return true;
+    const struct keeper_batch *batch = keeper_batch_of(keeper, promised);
+    if (seen < 0 || keeper->seen_at[key] <= batch->offset + (promised - batch->first) ||
+        !keeper_copy(keeper, seen, keeper->seen_at[key]))
+        return false;
+    if (keeper->records[seen].tombstone) keeper->buried[key] = promised;
+    return true;
+}
+
 static bool keeper_record(struct client_own *own, const struct record *record)
 {
     struct client_keeper *keeper = container_of(own, struct client_keeper, own);
@@ -238,11 +272,12 @@ static bool keeper_record(struct client_own *own, const struct record *record)
         return false;
     }
     int64_t *seen = &keeper->seen[record->key.data[0]];
-    if (number < *seen)
+    if (number < *seen && !keeper_copy(keeper, number, record->offset))
         history_violation(history, "I19: %s: key %u goes back from %lld to %lld at %lld", own->name,
                           record->key.data[0], (long long)*seen, (long long)number,
                           (long long)record->offset);
     *seen = number;
+    keeper->seen_at[record->key.data[0]] = record->offset;
     keeper->found++;
     keeper_match(keeper, record->offset, number);
     return true;
@@ -267,7 +302,7 @@ static void keeper_end(struct client_keeper *keeper)
                           (long long)keeper->batches[keeper->batch_at].offset);
     for (uint32_t key = 0; keeper->rule == CLIENT_KEEPER_COMPACT && key < KEYS; key++) {
         int64_t promised = keeper->promised[key], seen = keeper->seen[key];
-        bool old = seen < promised;
+        bool old = seen < promised && !keeper_overtaken(keeper, key);
         bool deleted =
             old && !keeper->tombstones_stay && keeper_tombstone_since(keeper, key, promised);
         keeper->doubted[key] = keeper->doubtful[key];
@@ -462,7 +497,7 @@ struct client_keeper *client_keeper_new(const struct client_seat *seat,
     keeper->tombstones_stay =
         rule == CLIENT_KEEPER_COMPACT && chance_percent(&keeper->own.client.chance, 40);
     for (uint32_t i = 0; i < KEYS; i++)
-        keeper->kept[i] = -1;
+        keeper->kept[i] = keeper->buried[i] = -1;
     return keeper;
 }
 

@@ -163,6 +163,9 @@ static bool producer_window_lost(struct client_producer *producer)
     if (!producer->idempotent || !another || (known && first->restarts == history->restarts))
         return false;
     producer->client.history->windows_lost++;
+    history_gives_up(producer->client.history,
+                     (struct history_value){producer->number, first->number},
+                     producer->next_record);
     producer->batch_count = 0;
     producer->producer_id = -1;
     memset(producer->sequences, 0, sizeof(producer->sequences));

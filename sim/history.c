@@ -130,6 +130,24 @@ void history_producer_id(struct history *history, int64_t id)
     history->producer_ids[history->producer_id_count++] = id;
 }
 
+void history_gives_up(struct history *history, struct history_value first, uint32_t end)
+{
+    assert(history->given_up_count < HISTORY_GIVEN_UP_MAX);
+    history->given_up[history->given_up_count++] =
+        (struct history_given_up){.producer = first.producer, .first = first.number, .end = end};
+}
+
+/* Among what was given up; NULL: it was not. */
+static struct history_given_up *given_up_with(struct history *history, struct history_value value)
+{
+    for (uint32_t i = 0; i < history->given_up_count; i++) {
+        struct history_given_up *up = &history->given_up[i];
+        if (up->producer == value.producer && value.number >= up->first && value.number < up->end)
+            return up;
+    }
+    return NULL;
+}
+
 void history_power_cut(struct history *history)
 {
     history->power_cuts++;
@@ -147,6 +165,8 @@ void history_audit_begin(struct history *history)
         history->logs[i].audited_end = 0;
         memset(history->logs[i].audited_number, 0, sizeof(history->logs[i].audited_number));
     }
+    for (uint32_t i = 0; i < history->given_up_count; i++)
+        memset(history->given_up[i].audited, 0, sizeof(history->given_up[i].audited));
 }
 
 void history_audit_record(struct history *history,
@@ -160,11 +180,14 @@ void history_audit_record(struct history *history,
     if (offset != at->audited_end)
         history_violation(history, "log %u: offset %lld follows %lld", log, (long long)offset,
                           (long long)at->audited_end - 1);
-    if (history->idempotent[value.producer] && value.number < *number)
+    struct history_given_up *up = given_up_with(history, value);
+    uint32_t after = up != NULL && *number > up->end ? up->audited[log] : *number;
+    if (history->idempotent[value.producer] && value.number < after)
         history_violation(history, "I9: log %u offset %lld: record %u.%u comes behind %u.%u", log,
                           (long long)offset, value.producer, value.number, value.producer,
-                          *number - 1);
-    *number = value.number + 1;
+                          after - 1);
+    if (up != NULL) up->audited[log] = value.number + 1;
+    *number = MAX(*number, value.number + 1);
     at->audited_end = offset + 1;
 }
 

@@ -10,7 +10,8 @@
  * back for one client (I3), topics keep id and partitions (I17), producer ids are given once (I16),
  * errors are true to what they say (I24). At an audit, where a whole log is read: nothing claimed
  * is missing (I1) but what was deleted, nothing of an idempotent producer comes twice or out of
- * order (I9). */
+ * order (I9). What was in flight when a producer gave up its id may come behind what it sent under
+ * the next one: its connection may still deliver it. */
 #pragma once
 
 #include "base/base.h"
@@ -22,6 +23,7 @@
 #define HISTORY_PRODUCERS_MAX  8u
 #define HISTORY_GROUPS_MAX     2u
 #define HISTORY_IDS_MAX        4096u
+#define HISTORY_GIVEN_UP_MAX   256u
 
 struct history_value {
     uint32_t producer, number;
@@ -42,6 +44,12 @@ struct history_log {
     uint32_t audited_number[HISTORY_PRODUCERS_MAX]; /* The largest seen, plus one. */
 };
 
+/* What a producer had in flight when it gave up its id. */
+struct history_given_up {
+    uint32_t producer, first, end;      /* Numbers; `end` is the first of the next id. */
+    uint32_t audited[HISTORY_LOGS_MAX]; /* The last one seen, plus one. */
+};
+
 struct history_topic {
     char name[16];
     int32_t partitions;
@@ -56,6 +64,8 @@ struct history {
     bool idempotent[HISTORY_PRODUCERS_MAX];
     int64_t producer_ids[HISTORY_IDS_MAX];
     uint32_t producer_id_count;
+    struct history_given_up given_up[HISTORY_GIVEN_UP_MAX];
+    uint32_t given_up_count;
     uint32_t power_cuts, restarts;
     int64_t restart_us;    /* When the node was started last. */
     int64_t trouble_us;    /* Until when its disk or its memory was in trouble; INT64_MAX: it is. */
@@ -114,6 +124,9 @@ void history_deleted(struct history *history, uint32_t log, int64_t low_watermar
 void history_log_start(struct history *history, uint32_t log, int64_t offset);
 
 void history_producer_id(struct history *history, int64_t id);
+
+/* A producer gives up its id; what it sent from `first` on, below `end`, was not acknowledged. */
+void history_gives_up(struct history *history, struct history_value first, uint32_t end);
 
 /* The power was cut: weak claims are gone. */
 void history_power_cut(struct history *history);

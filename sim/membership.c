@@ -54,8 +54,9 @@ void membership_renew(struct membership *group, uint32_t at, int64_t sent_us, in
     check_owners(group, at, now_us);
 }
 
-void membership_joins(struct membership *group, uint32_t at)
+void membership_joins(struct membership *group, uint32_t at, int64_t now_us)
 {
+    group->seats[at].asked_us = now_us;
     for (uint32_t i = 0; i < group->seat_count; i++)
         if (i != at && seats_are_one(&group->seats[at], &group->seats[i]))
             group->seats[i].doubtful = true;
@@ -69,7 +70,9 @@ void membership_joined(struct membership *group, uint32_t at, int64_t sent_us, i
     seat->joined_us = now_us;
     for (uint32_t i = 0; i < group->seat_count; i++) {
         struct membership_seat *other = &group->seats[i];
-        if (i == at || other->joined_us == 0 || !seats_are_one(seat, other)) continue;
+        if (i == at || !seats_are_one(seat, other)) continue;
+        seat->doubtful = seat->doubtful || other->asked_us > sent_us;
+        if (other->joined_us == 0) continue;
         other->good_us = 0;
         if (other->joined_us < sent_us)
             other->fenced_us = other->fenced_us == 0 ? now_us : other->fenced_us;

@@ -32,6 +32,7 @@ struct membership_seat {
     char member_id[64];   /* Empty: none yet. */
     char instance[16];    /* Empty: a dynamic member. */
     int32_t epoch;        /* Generation, or member epoch. */
+    int64_t asked_us;     /* When it last asked to be let in. */
     int64_t joined_us;    /* When it was told that it is let in. */
     int64_t fenced_us;    /* When another one with its instance id took its place; 0: none has. */
     bool doubtful;        /* Another one with its instance id joined at about the same time. */
@@ -60,9 +61,10 @@ struct membership {
 void membership_renew(struct membership *group, uint32_t seat, int64_t sent_us, int64_t now_us);
 
 /* A join is being sent: from now on it may take the place of one with its instance id. */
-void membership_joins(struct membership *group, uint32_t seat);
+void membership_joins(struct membership *group, uint32_t seat, int64_t now_us);
 
-/* A new member has been let in: the one before it with its instance id is none any more. */
+/* A new member has been let in: the one before it with its instance id is none any more. One that
+ * asked after it did may have taken its place before it was told. */
 void membership_joined(struct membership *group, uint32_t seat, int64_t sent_us, int64_t now_us);
 
 /* The seat now owns exactly these. */

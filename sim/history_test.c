@@ -1,0 +1,123 @@
+/* history_test.c - the order within a producer (I9) and the owners within a group (I13) are seen to
+ * be broken, and only then. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "sim/membership.h"
+
+/* An audit of a log of an idempotent producer's records with these numbers; is it as it may be? */
+static bool order_passes(struct history *history, const uint32_t *numbers, uint32_t count)
+{
+    history->violation[0] = '\0';
+    history_audit_begin(history);
+    for (uint32_t i = 0; i < count; i++)
+        history_audit_record(history, 0, i, (struct history_value){1, numbers[i]});
+    history_audit_end(history);
+    return !history_violated(history);
+}
+
+#define ORDER_PASSES(history, ...)                                                                 \
+    order_passes((history), (const uint32_t[]){__VA_ARGS__},                                       \
+                 ARRAY_SIZE(((const uint32_t[]){__VA_ARGS__})))
+
+static struct history *history_new(void)
+{
+    struct history *history = test_calloc(1, sizeof(*history));
+    history->idempotent[1] = true;
+    return history;
+}
+
+static void i9_in_order_and_once(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    assert_true(ORDER_PASSES(history, 3, 4, 9));
+    assert_false(ORDER_PASSES(history, 3, 4, 4));
+    assert_false(ORDER_PASSES(history, 3, 9, 4));
+    test_free(history);
+}
+
+static void i9_what_was_given_up_may_come_late(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    history_gives_up(history, (struct history_value){1, 5}, 8);
+    assert_true(ORDER_PASSES(history, 3, 4, 8, 9, 6, 7, 10));
+    assert_true(ORDER_PASSES(history, 4, 5, 8, 6, 9, 7));
+    assert_false(ORDER_PASSES(history, 4, 8, 7, 6));  /* Not in its own order, */
+    assert_false(ORDER_PASSES(history, 4, 8, 6, 6));  /* not twice, */
+    assert_false(ORDER_PASSES(history, 5, 6, 8, 6));  /* not even so, */
+    assert_false(ORDER_PASSES(history, 5, 7, 6, 8));  /* not before the next id, */
+    assert_false(ORDER_PASSES(history, 5, 8, 4));     /* not what was acknowledged, */
+    assert_false(ORDER_PASSES(history, 8, 10, 7, 9)); /* nor what the next id sent. */
+    test_free(history);
+}
+
+/* Two seats of one instance and a third one. */
+static struct membership *group_new(struct history *history)
+{
+    struct membership *group = test_calloc(1, sizeof(*group));
+    group->history = history;
+    group->seat_count = 3;
+    for (uint32_t i = 0; i < 3; i++) {
+        group->seats[i].in = true;
+        group->seats[i].patience_ms = 4000;
+        group->seats[i].instance[0] = i == 2 ? 'b' : 'a';
+    }
+    return group;
+}
+
+static void lets_in(struct membership *group, uint32_t at, int64_t sent_us, int64_t now_us)
+{
+    static const bool owns[HISTORY_LOGS_MAX] = {true};
+    membership_joined(group, at, sent_us, now_us);
+    membership_renew(group, at, sent_us, now_us);
+    membership_owns(group, at, owns, now_us);
+}
+
+static void i13_one_owner(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    struct membership *group = group_new(history);
+    membership_joins(group, 1, 900);
+    membership_joins(group, 0, 1000);
+    lets_in(group, 2, 1100, 3000);
+    assert_false(history_violated(history));
+    lets_in(group, 0, 1000, 3100);
+    assert_true(history_violated(history));
+    test_free(group);
+    test_free(history);
+}
+
+static void i13_who_asked_since_may_have_its_place(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    struct membership *group = group_new(history);
+    membership_joins(group, 0, 1000);
+    membership_joins(group, 1, 1001);
+    lets_in(group, 2, 1100, 3000);
+    lets_in(group, 0, 1000, 3100);
+    assert_false(history_violated(history));
+    membership_joins(group, 0, 3200);
+    lets_in(group, 0, 3200, 3300);
+    assert_true(history_violated(history));
+    test_free(group);
+    test_free(history);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(i9_in_order_and_once),
+        cmocka_unit_test(i9_what_was_given_up_may_come_late),
+        cmocka_unit_test(i13_one_owner),
+        cmocka_unit_test(i13_who_asked_since_may_have_its_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
