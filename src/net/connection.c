@@ -188,13 +188,21 @@ static bool waits_as_asked(const struct connection *connection)
     }
 }
 
-/* Do bytes that came after `since_ms` wait by the client's own doing: unread answers, a long poll,
- * a quota? A mute for a quota of requests is short: what it keeps waiting for a little counts. */
-static bool own_doing(const struct connection *connection, int64_t since_ms)
+/* How long it has been muted so far. */
+static int64_t muted_so_far_ms(const struct connection *connection)
+{
+    int64_t left_ms = connection->muted_until_ms - io_now_ms(connection->shard->io);
+    return connection->muted_ms - MAX(0, left_ms);
+}
+
+/* Do its bytes wait by the client's own doing: unread answers, a long poll, a quota? A mute for a
+ * quota of requests is short: what mutes keep waiting for a little counts. What they waited for
+ * besides, a slow disk say, is not the client's doing. */
+static bool own_doing(const struct connection *connection)
 {
     if (connection->holds & CONNECTION_OUTPUT_FULL || waits_as_asked(connection)) return true;
     return connection->holds & CONNECTION_THROTTLED &&
-           connection->muted_until_ms > since_ms + NET_MUTE_HOLD_MAX_MS;
+           connection->muted_ms - connection->since_muted_ms > NET_MUTE_HOLD_MAX_MS;
 }
 
 /* Put it among those whose bytes hold the horizon, or take it off. Bytes that are waiting since
@@ -202,7 +210,7 @@ static bool own_doing(const struct connection *connection, int64_t since_ms)
 static void hold(struct connection *connection, bool waits, int64_t since_ms)
 {
     list_remove(&connection->held);
-    if (!waits || own_doing(connection, since_ms)) return;
+    if (!waits || own_doing(connection)) return;
     connection->held_ms = MIN(since_ms, connection->after_ms);
     struct list *place = &connection->shard->state->held;
     while (place->previous != &connection->shard->state->held &&
@@ -220,8 +228,12 @@ void connection_watch(struct connection *connection)
         !whole_frame_staged(connection))
         want |= IO_READABLE;
     if (want == connection->want) return;
-    if ((connection->want & ~want) & IO_READABLE && connection->unread_ms == 0)
-        connection->unread_ms = io_now_ms(connection->shard->io);
+    int64_t now_ms = io_now_ms(connection->shard->io);
+    if ((connection->want & ~want) & IO_READABLE && connection->unread_ms == 0) {
+        connection->unread_ms = now_ms;
+        connection->unread_muted_ms = muted_so_far_ms(connection);
+    }
+    if ((want & ~connection->want) & IO_READABLE) connection->watched_ms = now_ms;
     connection->want = want;
     io_stream_want(connection->shard->io, connection->stream, want);
 }
@@ -318,12 +330,16 @@ static bool receive_room(struct connection *connection, struct window *in)
 }
 
 /* After when had the bytes come that are received now? Those of a connection that was not read yet
- * hold the horizon themselves. Of bytes that were left in the socket it is known already. */
+ * hold the horizon themselves. Of bytes that were left in the socket it is known already; there are
+ * none when a whole turn with an eye on the connection brought nothing. */
 static void learn_after(struct connection *connection)
 {
+    int64_t all_read_ms = connection->shard->state->all_read_ms;
+    if (connection->want & IO_READABLE && connection->watched_ms < all_read_ms)
+        connection->unread_ms = 0;
     if (connection->unread_ms != 0) return;
-    connection->after_ms = connection->since_ms == 0 ? shard_horizon_all_ms(connection->shard)
-                                                     : connection->shard->state->all_read_ms;
+    connection->after_ms =
+        connection->since_ms == 0 ? shard_horizon_all_ms(connection->shard) : all_read_ms;
 }
 
 /* One recv and what it brought. False: no more now. */
@@ -353,7 +369,9 @@ static bool receive(struct connection *connection)
     assert((uint64_t)got <= room);
     metric_add(&shard->metrics, METRIC_RECEIVED_BYTES, (uint64_t)got);
     connection->read_ms = connection->active_ms = io_now_ms(shard->io);
-    connection->since_ms = connection->unread_ms != 0 ? connection->unread_ms : connection->read_ms;
+    bool left = connection->unread_ms != 0;
+    connection->since_ms = left ? connection->unread_ms : connection->read_ms;
+    connection->since_muted_ms = left ? connection->unread_muted_ms : muted_so_far_ms(connection);
     if ((uint64_t)got < room) connection->unread_ms = 0;
     in.end += (uint32_t)got;
     if (in.buf == connection->in) connection->in_end = in.end;
@@ -392,6 +410,8 @@ static const struct io_stream_events stream_events = {.ready = ready};
 void connection_mute(struct connection *connection, int64_t until_ms)
 {
     if (connection->closed || until_ms <= connection->muted_until_ms) return;
+    connection->muted_ms +=
+        until_ms - MAX(io_now_ms(connection->shard->io), connection->muted_until_ms);
     connection->muted_until_ms = until_ms;
     shard_timer_set(connection->shard, &connection->unmute, until_ms);
 }

@@ -28,6 +28,14 @@ static void throttled(void **state)
     rig_close(&rig);
 }
 
+/* Does the horizon stand still where it is, or before? */
+static bool horizon_stands(struct rig *rig, int64_t at_ms)
+{
+    for (uint32_t i = 0; i < 100 && shard_horizon_ms(rig->shard) <= at_ms; i++)
+        shard_turn(rig->shard, io_now_us(rig->io) / 1000 + 1);
+    return shard_horizon_ms(rig->shard) <= at_ms;
+}
+
 /* What a mute keeps waiting, and when the horizon stands still for it. */
 static void muted_horizon(uint32_t throttle_ms, bool holds)
 {
@@ -43,10 +51,7 @@ static void muted_horizon(uint32_t throttle_ms, bool holds)
     client_send(fd, frames, size); /* Staged by the next turn, */
     client_send(fd, frames, size); /* and one that nobody can see. */
     shard_turn(rig.shard, INT64_MAX);
-    int64_t staged_ms = io_now_ms(rig.io);
-    for (uint32_t i = 0; i < 100 && shard_horizon_ms(rig.shard) <= staged_ms; i++)
-        shard_turn(rig.shard, io_now_us(rig.io) / 1000 + 1);
-    assert_true((shard_horizon_ms(rig.shard) <= staged_ms) == holds);
+    assert_true(horizon_stands(&rig, io_now_ms(rig.io)) == holds);
     close(fd);
     rig_close(&rig);
 }
@@ -63,6 +68,58 @@ static void long_mute_holds_nothing(void **state)
 {
     (void)state;
     muted_horizon(NET_MUTE_HOLD_MAX_MS + 60000, false);
+}
+
+/* A beat waits for another request for a while, then for the mute that this one brought: only the
+ * mute is the client's doing. */
+static void slow_request_is_no_mute(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 13, 4, 1);
+    size += frame_make(frames + size, 12, 4, 2);
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    for (int i = 0; i < 1000 && rig.parked_count == 0; i++)
+        turns(&rig, 1);
+    int64_t staged_ms = io_now_ms(rig.io);
+    usleep(200000);
+    turns(&rig, 2);
+    request_throttle(rig.parked[0], NET_MUTE_HOLD_MAX_MS - 100);
+    answer(rig.parked[0]);
+    assert_int_equal(next_id(&rig, fd), 1);
+    assert_true(horizon_stands(&rig, staged_ms));
+    assert_int_equal(rig.handled, 1);
+    close(fd);
+    rig_close(&rig);
+}
+
+/* A mute that is over, and kept a beat waiting, does not count for the one that comes later. */
+static void earlier_mute_is_over(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    uint8_t frames[512];
+    size_t size = frame_make(frames, 12, 4, 1);
+    size += frame_make(frames + size, 12, 4, 2);
+    int fd = client_open(&rig);
+    rig.throttle_ms = 200;
+    client_send(fd, frames, size);
+    assert_int_equal(next_id(&rig, fd), 1);
+    rig.throttle_ms = NET_MUTE_HOLD_MAX_MS - 100;
+    assert_int_equal(next_id(&rig, fd), 2);
+    int64_t muted_ms = io_now_ms(rig.io);
+    while (shard_horizon_ms(rig.shard) <= muted_ms)
+        shard_turn(rig.shard, io_now_us(rig.io) / 1000 + 1);
+    client_send(fd, frames, frame_make(frames, 12, 4, 3));
+    shard_turn(rig.shard, INT64_MAX);
+    assert_true(horizon_stands(&rig, io_now_ms(rig.io)));
+    assert_int_equal(rig.handled, 2);
+    close(fd);
+    rig_close(&rig);
 }
 
 /* Quotas: asked for every request that ends, told in its answer; only while they are on. */
@@ -649,6 +706,8 @@ int main(void)
         cmocka_unit_test(no_memory),
         cmocka_unit_test(short_mute_holds),
         cmocka_unit_test(long_mute_holds_nothing),
+        cmocka_unit_test(slow_request_is_no_mute),
+        cmocka_unit_test(earlier_mute_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,13 +52,16 @@ struct connection {
     struct buf *in;
     uint32_t in_at;
     uint32_t in_end;
-    int64_t read_ms;        /* When the last bytes were received. */
-    int64_t unread_ms;      /* Since when more may lie in the socket, unread; 0: nothing does. */
-    int64_t since_ms;       /* Since when the last bytes that were received are known to wait. */
-    int64_t after_ms;       /* After that they had come. */
-    int64_t held_ms;        /* The same of the bytes that wait. */
-    int64_t frame_start_ms; /* When the first byte of the frame that is not whole came. */
-    int64_t active_ms;      /* When bytes moved last, in or out. */
+    int64_t read_ms;         /* When the last bytes were received. */
+    int64_t watched_ms;      /* Since when the seam tells of what comes, if it does. */
+    int64_t unread_ms;       /* Since when more may lie in the socket, unread; 0: nothing does. */
+    int64_t since_ms;        /* Since when the last bytes that were received are known to wait. */
+    int64_t after_ms;        /* After that they had come. */
+    int64_t held_ms;         /* The same of the bytes that wait. */
+    int64_t unread_muted_ms; /* How long it had been muted at `unread_ms`, */
+    int64_t since_muted_ms;  /* and at `since_ms`. */
+    int64_t frame_start_ms;  /* When the first byte of the frame that is not whole came. */
+    int64_t active_ms;       /* When bytes moved last, in or out. */
 
     struct list requests; /* In process or answered out of turn, in the order of arrival. */
     uint32_t request_count;
@@ -68,6 +71,7 @@ struct connection {
     uint64_t output_bytes;
 
     int64_t muted_until_ms;
+    int64_t muted_ms; /* All mutes up to then, in sum. */
     struct shard_timer unmute;
     struct shard_timer idle;
     struct io_address peer;
