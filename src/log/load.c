@@ -348,6 +348,7 @@ static void load_finish(struct log_work *work, int64_t result)
     if (uuid_is_zero(log->topic_id)) log->topic_id = load->topic_id;
     if (result == 0 && !load->damaged) {
         load_ready(load);
+        if (load->stray) logs->recovery_moved = true; /* The checkpoint names what is gone. */
         if (load->stray)
             logs_say(logs, "partition %.*s-%d: its folder was another topic's and is now *-stray",
                      (int)log->topic.size, (const char *)log->topic.data, log->partition);

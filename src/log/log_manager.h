@@ -174,7 +174,7 @@ struct logs_replica {
  *
  *   LOG_OK          `*out` is set; it lives until logs_delete().
  *   LOG_E_DAMAGED   a checkpoint names the partition, its folder is gone: lost, not empty (unless
- *                   is_new). Said once.
+ *                   is_new, or the folder lies there as *-delete). Said once.
  *   LOG_E_MEMORY
  *   < 0             its directory (or every directory) is offline. */
 MUST_USE int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **out);

@@ -205,6 +205,32 @@ static bool list_future(struct listing *listing,
     return true; /* Recovered when somebody wants it, whatever the mark says. */
 }
 
+/* A partition that a checkpoint names, without a folder, or (`deleted`) one whose folder waits for
+ * its unlinking. What was known of it first stands, but a lost one is lost. */
+static bool lost_add(struct log_directory *directory,
+                     struct view topic,
+                     int32_t partition,
+                     bool deleted)
+{
+    struct logs *logs = directory->logs;
+    struct log_lost *lost = mem_get(logs->mem, sizeof(*lost));
+    if (lost == NULL) return false;
+    memcpy(lost->key, topic.data, topic.size);
+    store_be32(lost->key + topic.size, (uint32_t)partition);
+    lost->node.key = view_of(lost->key, topic.size + 4);
+    lost->deleted = deleted ? directory : NULL;
+    struct map_node *known = map_find(&logs->lost, lost->node.key);
+    if (known == NULL && map_insert(&logs->lost, &lost->node)) return true;
+    mem_put(logs->mem, lost, sizeof(*lost));
+    if (known == NULL || deleted) return true;
+    struct log_lost *before = container_of(known, struct log_lost, node);
+    if (before->deleted == directory)
+        logs->recovery_moved = true; /* The name goes before the folder does. */
+    else
+        before->deleted = NULL;
+    return true;
+}
+
 static bool list_name(void *context, const char *name)
 {
     struct listing *listing = context;
@@ -219,6 +245,11 @@ static bool list_name(void *context, const char *name)
     if (!stat.is_directory) return !parts_first(logs) || log_ballast_left(directory, name);
     struct names_folder folder = names_parse(name);
     bool replica = folder.kind == NAMES_PARTITION || folder.kind == NAMES_FUTURE;
+    if (folder.kind == NAMES_DELETE && parts_owns(logs, folder.topic, folder.partition) &&
+        !lost_add(directory, folder.topic, folder.partition, true)) {
+        listing->result = LOGS_E_MEMORY;
+        return false;
+    }
     if (!parts_first(logs) && !replica) return true;
     switch (folder.kind) {
     case NAMES_PARTITION:
@@ -261,15 +292,7 @@ static bool checkpoint_take(struct log_directory *directory,
     if (entry->topic.size > TOPIC_NAME_MAX || view_is(entry->topic, "__cluster_metadata") ||
         !parts_owns(logs, entry->topic, entry->number))
         return true;
-    struct log_lost *lost = mem_get(logs->mem, sizeof(*lost));
-    if (lost == NULL) return false;
-    memcpy(lost->key, entry->topic.data, entry->topic.size);
-    store_be32(lost->key + entry->topic.size, (uint32_t)entry->number);
-    lost->node.key = view_of(lost->key, entry->topic.size + 4);
-    if (map_find(&logs->lost, lost->node.key) == NULL && map_insert(&logs->lost, &lost->node))
-        return true;
-    mem_put(logs->mem, lost, sizeof(*lost));
-    return true;
+    return lost_add(directory, entry->topic, entry->number, false);
 }
 
 static int open_checkpoint(struct log_directory *directory,

@@ -109,14 +109,71 @@ static void a_damaged_id_is_no_other_topic(void **state)
     }
 }
 
+/* The kill came when the deletion had renamed the folder and the checkpoint still named it. */
+static void a_deleted_name_is_not_lost(void **state)
+{
+    struct rig *rig = *state;
+    struct uuid anew = {
+        {9, 8, 7, 6, 5, 4, 3, 2, 1}
+    };
+    rig_fill(rig, rig_log(rig), 5, 100);
+    rig_stop(rig);
+    struct disk_path from = disk_join(rig->dir, "t-0");
+    struct disk_path to = disk_join(rig->dir, "t-0.0123456789abcdef0123456789abcdef-delete");
+    assert_int_equal(io_disk_rename(rig->io, from.text, to.text), 0);
+    for (int start = 0; start < 2; start++) { /* The second has no *-delete any more. */
+        rig_start(rig);
+        struct log *log = remade_ask(rig, anew);
+        remade_opened(rig, log);
+        assert_int_equal(log_end_assigned(log), 0);
+        struct io_stat stat = {0};
+        for (int i = 0; i < 10000 && io_disk_stat(rig->io, to.text, &stat) == 0; i++)
+            rig_turn(rig);
+        rig_crash(rig);
+    }
+    rig_start(rig);
+}
+
+/* The same of one that was put aside as a stray. */
+static void a_stray_name_is_not_lost(void **state)
+{
+    struct rig *rig = *state;
+    struct uuid anew = {
+        {9, 8, 7, 6, 5, 4, 3, 2, 1}
+    };
+    rig_fill(rig, rig_log(rig), 5, 100);
+    rig_stop(rig);
+    for (int start = 0; start < 2; start++) {
+        rig_start(rig);
+        struct log *log = remade_ask(rig, anew);
+        remade_opened(rig, log);
+        assert_int_equal(log_end_assigned(log), 0);
+        rig_crash(rig);
+    }
+    rig_start(rig);
+}
+
+/* Without a deleted folder beside it, it is. */
+static void what_is_gone_is_lost(void **state)
+{
+    struct rig *rig = *state;
+    rig_fill(rig, rig_log(rig), 5, 100);
+    rig_stop(rig);
+    rig_remove(rig->io, disk_join(rig->dir, "t-0").text);
+    rig_start(rig);
+    struct logs_replica replica = {.topic = VIEW("t"), .directory = LOG_DIRECTORY_ANY};
+    struct log *log = NULL;
+    assert_int_equal(logs_replica(rig->logs, &replica, &log), LOG_E_DAMAGED);
+}
+
 int main(void)
 {
 #define REMADE_TEST(name) cmocka_unit_test_setup_teardown(name, rig_open, rig_close)
     const struct CMUnitTest tests[] = {
-        REMADE_TEST(told_before_the_recovery),
-        REMADE_TEST(told_while_the_recovery_reads),
-        REMADE_TEST(told_after_the_recovery),
-        REMADE_TEST(a_damaged_id_is_no_other_topic),
+        REMADE_TEST(told_before_the_recovery),   REMADE_TEST(told_while_the_recovery_reads),
+        REMADE_TEST(told_after_the_recovery),    REMADE_TEST(a_damaged_id_is_no_other_topic),
+        REMADE_TEST(a_deleted_name_is_not_lost), REMADE_TEST(a_stray_name_is_not_lost),
+        REMADE_TEST(what_is_gone_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -193,8 +193,8 @@ static int replica_new(struct logs *logs, const struct logs_replica *in, struct 
     if (directory->error != 0) return directory->error;
     uint8_t key[TOPIC_NAME_MAX + 5];
     struct map_node *lost = map_find(&logs->lost, replica_key(key, in->topic, in->partition));
-    if (lost != NULL && !in->is_new) {
-        struct log_lost *entry = container_of(lost, struct log_lost, node);
+    struct log_lost *entry = lost == NULL ? NULL : container_of(lost, struct log_lost, node);
+    if (entry != NULL && entry->deleted == NULL && !in->is_new) {
         if (!entry->said)
             logs_say(logs,
                      "partition %.*s-%d has lost its folder: a checkpoint names it, the log "
@@ -208,9 +208,10 @@ static int replica_new(struct logs *logs, const struct logs_replica *in, struct 
     log->has_folder = log->unlisted = in->on_disk;
     if (in->on_disk && !directory->clean) log_recover_later(log);
     if (in->on_disk) directory->unasked = false;
-    if (lost != NULL) {
+    if (entry != NULL) {
+        logs->recovery_moved = true; /* The checkpoint's name is another's. */
         map_remove(&logs->lost, lost);
-        mem_put(logs->mem, container_of(lost, struct log_lost, node), sizeof(struct log_lost));
+        mem_put(logs->mem, entry, sizeof(*entry));
     }
     *out = log;
     return LOG_OK;
@@ -484,6 +485,9 @@ int64_t log_doomed_turn(struct log_directory *directory, int64_t now_ms)
     struct logs *logs = directory->logs;
     if (directory->doomed_busy || directory->error != 0 || list_empty(&directory->doomed))
         return INT64_MAX;
+    /* While the folder is there, its name in the checkpoint is not taken for a loss. */
+    bool named = logs->recovery_moved || directory->checkpoint_busy[CHECKPOINT_OF_RECOVERY];
+    if (named && !logs->stopping) return now_ms + 100;
     struct log_doomed *next = NULL;
     list_foreach (node, &directory->doomed) {
         struct log_doomed *doomed = container_of(node, struct log_doomed, link);

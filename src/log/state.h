@@ -508,6 +508,7 @@ static inline bool logs_counts_space(const struct logs *logs)
 struct log_lost { /* A partition that a checkpoint names and that has no folder. */
     struct map_node node;
     uint8_t key[TOPIC_NAME_MAX + 4];
+    const struct log_directory *deleted; /* Not lost: its folder here is *-delete. NULL: lost. */
     bool said;
 };
 struct log_doomed {
