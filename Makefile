@@ -161,9 +161,9 @@ sim: $(B)/sim/seeds
 $(TEST_BINS): $(B)/%: $(B)/%.o $(B)/libdohle.a $(B)/libgen.a $(B)/libsim.a $(B)/libcli.a
 	$(CC) $(LDFLAGS) $< -Wl,--start-group $(B)/libcli.a $(B)/libsim.a $(B)/libdohle.a $(B)/libgen.a -Wl,--end-group $(LIBS) -lcmocka -o $@
 
-# One folder's tests: make test-src/log
+# One folder's tests: make test-log
 test-%: $(TEST_BINS)
-	@set -e; for t in $(filter $(B)/$*/%,$(TEST_BINS)); do echo "== $$t"; $$t; done
+	@set -e; for t in $(filter $(B)/src/$*/% $(B)/$*/%,$(TEST_BINS)); do echo "== $$t"; $$t; done
 
 unit: $(TEST_BINS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
