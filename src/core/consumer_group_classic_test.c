@@ -445,6 +445,31 @@ static void static_downgrade(void **state)
     assert_int_equal(back.join.generation_id, 4);
 }
 
+/* The same without memory while the step is applied, at each place: the log has it, and who asked
+ * hears that the coordinator is another (seed 14264: it heard nothing). */
+static void downgrade_without_memory(void **state)
+{
+    bool lost = true;
+    for (int64_t nth = 0; lost; nth++) {
+        static struct call back;
+        struct crig *rig = *state;
+        struct call call;
+        crig_topic(rig, "foo", 4);
+        crig_beat(
+            rig, "S",
+            (struct crig_beat){.names = "foo", .owned = "", .rebalance = 12000, .instance = "i1"});
+        assert_int_equal(join(rig, (struct wish){0}, &call), KAFKA_NONE);
+        rig->apply_fails = true;
+        rig->apply_fail_in = nth;
+        int error = join(rig, (struct wish){.instance = "i1"}, &back);
+        lost = rig->unloaded;
+        assert_int_equal(error, lost ? KAFKA_NOT_COORDINATOR : -1000);
+        assert_true(lost || nth > 5);
+        crig_teardown(state);
+        crig_setup(state);
+    }
+}
+
 /* An empty consumer group makes way for a classic one, its offsets stay. */
 static void empty_makes_way(void **state)
 {
@@ -479,6 +504,7 @@ int main(void)
         CASE(eviction),
         CASE(eviction_stays),
         CASE(static_downgrade),
+        CASE(downgrade_without_memory),
         CASE(empty_makes_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,6 +43,9 @@ struct crig {
     int64_t offset;
     int64_t image_offset;
     enum kafka_error append; /* What the next appends come to. */
+    bool apply_fails;        /* The next step is applied without memory after so many pieces, */
+    int64_t apply_fail_in;
+    bool unloaded; /* and that was what it needed: the groups are to be loaded anew. */
     char trace[4096];
     uint32_t random;
     struct consumer_group_heartbeat_response out;
@@ -308,8 +311,12 @@ static inline void crig_commit(struct crig *rig, const struct step *step)
         rig->log[rig->log_count].key.bytes = crig_heap(step->records[i].key.bytes);
         rig->log[rig->log_count++].value.bytes = crig_heap(step->records[i].value.bytes);
     }
-    assert_int_equal(groups_apply(rig->groups, step, rig->offset), GROUPS_OK);
+    rig->heap.fail_in = rig->apply_fails ? rig->apply_fail_in : -1;
+    rig->unloaded = groups_apply(rig->groups, step, rig->offset) != GROUPS_OK;
+    rig->heap.fail_in = -1;
     rig->offset += step->record_count;
+    assert_true(rig->apply_fails || !rig->unloaded);
+    if (rig->unloaded) groups_unload(rig->groups, KAFKA_NOT_COORDINATOR);
 }
 
 /* "foo 0 1, bar 2" */

@@ -109,7 +109,7 @@ MUST_USE enum groups_result groups_load_marker(struct groups *groups,
 /* All is loaded: sessions begin, groups above their size rebalance. `now_ms` as in a step. */
 void groups_loaded(struct groups *groups, const struct step *step);
 
-/* The step's records are in the log from `offset` on. GROUPS_E_MEMORY: load anew. */
+/* The step's records are in the log from `offset` on. GROUPS_E_MEMORY: unload, and load anew. */
 MUST_USE enum groups_result groups_apply(struct groups *groups,
                                          const struct step *step,
                                          int64_t offset);

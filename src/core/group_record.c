@@ -324,12 +324,16 @@ static enum groups_result apply_one(struct groups *groups,
 
 enum groups_result groups_apply(struct groups *groups, const struct step *step, int64_t offset)
 {
+    struct group_decision *decision = &groups->decision;
     enum groups_result result = GROUPS_OK;
     for (uint32_t i = 0; i < step->record_count && result == GROUPS_OK; i++)
         result = apply_one(groups, step, i, offset);
     assert(result != GROUPS_E_FAULT); /* They are our own. */
-    if (groups->decision.kind == DECISION_REPLACED) member_free(groups->decision.old);
-    groups->decision.kind = DECISION_NONE;
+    if (decision->kind == DECISION_REPLACED) member_free(decision->old);
+    /* In no group yet, where groups_unload() would find it. */
+    if (decision->kind == DECISION_DOWNGRADE && decision->wait != NULL && result != GROUPS_OK)
+        group_join_error(groups, decision->wait, KAFKA_NOT_COORDINATOR, VIEW_EMPTY);
+    decision->kind = DECISION_NONE;
     if (result == GROUPS_OK) consumer_group_settle(groups);
     return result;
 }
