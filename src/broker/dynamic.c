@@ -166,14 +166,16 @@ static void apply_hosts(struct node *node, struct shard_limits *limits)
 static void apply_cordons(struct node *node)
 {
     struct view names = broker_setting(node, VIEW("cordoned.log.dirs"));
+    bool changed = false;
     for (uint32_t i = 0; i < logs_dir_count(node->logs); i++) {
         struct log_dir_info info;
         logs_dir_info(node->logs, i, &info);
-        logs_dir_cordon(node->logs, i,
-                        config_list_has(names, VIEW("*")) ||
-                            config_list_has(names, view_of_string(info.path)));
+        bool cordoned =
+            config_list_has(names, VIEW("*")) || config_list_has(names, view_of_string(info.path));
+        changed = changed || cordoned != info.cordoned;
+        logs_dir_cordon(node->logs, i, cordoned);
     }
-    if (node->lifecycle != NULL) lifecycle_image_moved(node);
+    if (changed) lifecycle_cordoned(node);
 }
 
 void dynamic_apply(struct node *node)

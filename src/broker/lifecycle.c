@@ -23,9 +23,9 @@ struct lifecycle {
     struct uuid directories[LOG_DIRS_MAX];
     bool in_flight;
     bool unfenced;
-    struct uuid cordons[LOG_DIRS_MAX]; /* What the last heartbeat called cordoned, */
-    int32_t cordon_count; /* or -1. An error is not tried again before the next news. */
-    bool beside_others;   /* Other brokers are registered. */
+    struct uuid cordons[LOG_DIRS_MAX]; /* What the heartbeat calls cordoned. */
+    bool beside_others;                /* Other brokers are registered. */
+    bool news; /* Of the cordons, not told yet. An error is not tried again before the next. */
     const char *failed;
 };
 
@@ -126,31 +126,18 @@ static void beaten(struct controller_call *call, int16_t error)
 }
 
 /* The directories that take no new replicas: those of cordoned.log.dirs, or all beside others. */
-static int32_t find_cordons(const struct lifecycle *life, struct uuid out[LOG_DIRS_MAX])
+static void beat_cordons(struct lifecycle *life)
 {
     int32_t count = 0;
     for (uint32_t i = 0; i < logs_dir_count(life->node->logs); i++) {
         struct log_dir_info info;
         logs_dir_info(life->node->logs, i, &info);
         if (info.error == 0 && (info.cordoned || life->beside_others))
-            out[count++] = info.directory_id;
+            life->cordons[count++] = info.directory_id;
     }
-    return count;
-}
-
-static bool cordons_changed(const struct lifecycle *life)
-{
-    struct uuid now[LOG_DIRS_MAX];
-    int32_t count = find_cordons(life, now);
-    return count != life->cordon_count ||
-           memcmp(now, life->cordons, (size_t)count * sizeof(now[0])) != 0;
-}
-
-static void beat_cordons(struct lifecycle *life)
-{
-    life->cordon_count = find_cordons(life, life->cordons);
     life->beat.cordoned_log_dirs.items = life->cordons;
-    life->beat.cordoned_log_dirs.count = life->cordon_count;
+    life->beat.cordoned_log_dirs.count = count;
+    life->news = false;
 }
 
 static void lifecycle_beat(struct lifecycle *life)
@@ -172,6 +159,7 @@ static void look_around(struct lifecycle *life)
     bool before = life->beside_others;
     uint32_t own = image_broker(node->image, node->options.node_id) != NULL ? 1 : 0;
     life->beside_others = image_count(node->image, IMAGE_BROKER) > own;
+    life->news = life->news || life->beside_others != before;
     if (life->beside_others && !before)
         say(node->say, SAY_INFO, "broker",
             "other brokers are registered: this one keeps what it has and takes no new replicas");
@@ -183,7 +171,7 @@ bool lifecycle_start(struct node *node)
     if (life == NULL) return false;
     node->lifecycle = life;
     life->node = node;
-    life->cordon_count = -1;
+    life->news = true;
     arena_init(&life->arena, node->mem, 0);
     wire_defaults(&wire_broker_registration_request, &life->registration);
     wire_defaults(&wire_broker_registration_response, &life->registered);
@@ -205,8 +193,15 @@ void lifecycle_image_moved(struct node *node)
 {
     struct lifecycle *life = node->lifecycle;
     if (life == NULL || life->in_flight || node->broker_epoch < 0) return;
-    if ((!life->unfenced || cordons_changed(life)) && node->image_offset > node->broker_epoch)
+    if ((!life->unfenced || life->news) && node->image_offset > node->broker_epoch)
         lifecycle_beat(life);
+}
+
+void lifecycle_cordoned(struct node *node)
+{
+    if (node->lifecycle == NULL) return;
+    node->lifecycle->news = true;
+    lifecycle_image_moved(node);
 }
 
 void lifecycle_follow(struct node *node, const struct image_change *change)
