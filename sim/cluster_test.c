@@ -11,6 +11,7 @@
 #include "sim/client_admin.h"
 #include "sim/client_remaker.h"
 #include "sim/cluster.h"
+#include "sim/stage.h"
 
 struct scene {
     struct sim_world *world;
@@ -60,18 +61,8 @@ static void scene_pass(struct scene *scene, int64_t ms)
 {
     int64_t until_us = sim_now_us(scene->world) + ms * 1000;
     while (sim_now_us(scene->world) < until_us && !history_violated(&scene->history)) {
-        struct io *who;
-        switch (sim_step(scene->world, until_us, &who)) {
-        case SIM_TURN:
-            if (sim_tag_of(who) == &scene->cluster)
-                cluster_turn(&scene->cluster, who);
-            else
-                client_turn(sim_tag_of(who));
-            break;
-        case SIM_CRASHED: fail(); break;
-        case SIM_NOTHING: sim_pass(scene->world, until_us); break;
-        case SIM_UNTIL: break;
-        }
+        void *other = stage_step(scene->world, &scene->cluster, until_us);
+        if (other != NULL) client_turn(other);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "sim/client_caller.h"
 #include "sim/cluster.h"
 #include "sim/refused.h"
+#include "sim/stage.h"
 
 #define ANSWER_US  10000000
 #define SESSION_MS 9000
@@ -38,18 +39,8 @@ struct scene {
 
 static void scene_step(struct scene *scene, int64_t until_us)
 {
-    struct io *who;
-    switch (sim_step(scene->world, until_us, &who)) {
-    case SIM_TURN:
-        if (sim_tag_of(who) == &scene->cluster)
-            cluster_turn(&scene->cluster, who);
-        else
-            client_turn(sim_tag_of(who));
-        break;
-    case SIM_CRASHED: fail(); break;
-    case SIM_NOTHING: sim_pass(scene->world, until_us); break;
-    case SIM_UNTIL: break;
-    }
+    void *other = stage_step(scene->world, &scene->cluster, until_us);
+    if (other != NULL) client_turn(other);
     if (history_violated(&scene->history)) fail_msg("%s", scene->history.violation);
 }
 

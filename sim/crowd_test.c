@@ -18,6 +18,7 @@
 #include "gen/find_coordinator_response.h"
 #include "sim/client_caller.h"
 #include "sim/cluster.h"
+#include "sim/stage.h"
 
 #define BEATS       100000u
 #define PEOPLE      320u
@@ -236,20 +237,11 @@ static void crowd_turn(struct crowd *crowd)
 
 static void scene_step(struct scene *scene, int64_t until_us)
 {
-    struct io *who;
-    switch (sim_step(scene->world, until_us, &who)) {
-    case SIM_TURN:
-        if (sim_tag_of(who) == &scene->cluster)
-            cluster_turn(&scene->cluster, who);
-        else if (sim_tag_of(who) == &scene->crowd)
-            crowd_turn(&scene->crowd);
-        else
-            client_turn(sim_tag_of(who));
-        break;
-    case SIM_CRASHED: fail(); break;
-    case SIM_NOTHING: sim_pass(scene->world, until_us); break;
-    case SIM_UNTIL: break;
-    }
+    void *other = stage_step(scene->world, &scene->cluster, until_us);
+    if (other == &scene->crowd)
+        crowd_turn(&scene->crowd);
+    else if (other != NULL)
+        client_turn(other);
     if (history_violated(&scene->history)) fail_msg("%s", scene->history.violation);
 }
 
