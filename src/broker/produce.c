@@ -83,8 +83,6 @@ static int16_t produce_check(struct node *node,
         return KAFKA_TOPIC_AUTHORIZATION_FAILED;
     if (topic == NULL || image_partition(topic, partition) == NULL)
         return KAFKA_UNKNOWN_TOPIC_OR_PARTITION;
-    /* The first batch's frame comes before anything is known of the replica. Old
-     * versions bring message sets, which the log looks at. */
     int16_t error = produce_check_frame(part);
     if (error != KAFKA_NONE) return error;
     /* A transaction needs its coordinator to have added the partition; there is none here yet. */
@@ -151,9 +149,7 @@ static bool produce_reached(const struct produce_part *part)
     return log_end_written(log) >= part->offset_end;
 }
 
-static void produce_appended(struct produce_part *part,
-                             int result,
-                             const struct log_appended *appended)
+static void produce_appended(struct produce_part *part, const struct log_appended *appended)
 {
     part->out->error_code = KAFKA_NONE;
     bool nothing = appended->offset_first == appended->offset_end; /* No whole message was there. */
@@ -162,7 +158,6 @@ static void produce_appended(struct produce_part *part,
     part->out->log_start_offset = log_start(part->replica->log);
     part->offset_end = appended->offset_end;
     part->state = PRODUCE_WAITING;
-    (void)result;
     if (part->produce->acks == 0 || produce_reached(part)) part->state = PRODUCE_DONE;
 }
 
@@ -195,7 +190,7 @@ static void produce_append(struct produce_part *part)
     }
     if (result == LOG_E_BUSY) list_append(&node->produces_busy, &part->busy);
     if (result == LOG_OK || result == LOG_DUPLICATE)
-        produce_appended(part, result, &appended);
+        produce_appended(part, &appended);
     else if (result == LOG_LATER || result == LOG_E_BUSY)
         part->state = PRODUCE_OPENING;
     else
