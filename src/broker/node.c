@@ -191,6 +191,33 @@ static bool node_logs_busy(const struct node *node)
     return false;
 }
 
+/* Assigned and not durable yet, in all directories. */
+static uint64_t node_unsynced_bytes(const struct node *node)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < logs_dir_count(node->logs); i++) {
+        struct log_dir_info info;
+        logs_dir_info(node->logs, i, &info);
+        bytes += info.unsynced_bytes;
+    }
+    return bytes;
+}
+
+/* The logs' turn. Did it make room that produces wait for, of which no event tells? The end of a
+ * commit is one: until it, to try again would be to spin. */
+static bool node_logs_turn(struct node *node, int64_t *next_ms)
+{
+    if (list_empty(&node->produces_busy)) {
+        *next_ms = logs_turn(node->logs);
+        return false;
+    }
+    bool busy = node_logs_busy(node);
+    uint64_t unsynced_bytes = node_unsynced_bytes(node);
+    *next_ms = logs_turn(node->logs);
+    if (node_logs_busy(node)) return false;
+    return busy || node_unsynced_bytes(node) < unsynced_bytes;
+}
+
 /* What this turn gathered: steps of the controller, fetches that were woken, then the logs' writes.
  */
 static void node_turn_end(struct shard *shard)
@@ -204,12 +231,12 @@ static void node_turn_end(struct shard *shard)
     fetch_turn_end(node);
     if (!node_logs_busy(node) && !list_empty(&node->produces_busy)) produce_turn_end(node);
     shard_hold(shard, node_logs_busy(node));
-    int64_t logs_next = logs_turn(node->logs);
+    int64_t logs_next;
+    bool moved = node_logs_turn(node, &logs_next);
     node->next_ms = MIN(next, MIN(logs_next, placed_turn(node)));
     /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at
      * once. */
-    bool moved = node->controller != NULL && controller_log_moved_since(node);
-    if (!list_empty(&node->produces_busy) && !node_logs_busy(node)) moved = true;
+    if (node->controller != NULL && controller_log_moved_since(node)) moved = true;
     if (!list_empty(&node->recovered) && node->broker_epoch >= 0 && !node->peers[0]->closing)
         moved = true;
     if (moved || !list_empty(&node->fetches_due)) node->next_ms = 0;

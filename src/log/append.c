@@ -334,14 +334,16 @@ static int append_admit(struct log *log, const struct log_append *in)
     /* A coordinator does not wait: its client asks again. */
     if (usable == LOG_LATER && log->frozen && in->origin == LOG_COORDINATOR) usable = LOG_E_BUSY;
     if (usable != LOG_OK) return usable;
-    const struct log_directory *directory = log->directory;
+    struct log_directory *directory = log->directory;
     if (log->logs->stopping) return LOG_E_BUSY;
     if (directory->full) return LOG_E_FULL;
     int room = logs_space_admit(log->logs, in);
     if (room != LOG_OK) return room;
     if (directory->unsynced_bytes > 0 &&
-        directory->unsynced_bytes + in->size_bytes > directory->unsynced_max)
+        directory->unsynced_bytes + in->size_bytes > directory->unsynced_max) {
+        directory->commit_wanted = true; /* Its end is what the append waits for. */
         return LOG_E_BUSY;
+    }
     return LOG_OK;
 }
 
