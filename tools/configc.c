@@ -49,10 +49,12 @@ static const struct choice honours[] = {
     {NULL,     NULL             }
 };
 static const struct choice forms[] = {
-    {"any",      "CONFIG_FORM_ANY"     },
-    {"replicas", "CONFIG_FORM_REPLICAS"},
-    {"reset",    "CONFIG_FORM_RESET"   },
-    {NULL,       NULL                  }
+    {"any",        "CONFIG_FORM_ANY"       },
+    {"replicas",   "CONFIG_FORM_REPLICAS"  },
+    {"reset",      "CONFIG_FORM_RESET"     },
+    {"distinct",   "CONFIG_FORM_DISTINCT"  },
+    {"unreserved", "CONFIG_FORM_UNRESERVED"},
+    {NULL,         NULL                    }
 };
 
 static const char *const keys[] = {"name",     "scope",    "type",   "default",   "meaning",

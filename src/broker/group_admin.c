@@ -96,10 +96,8 @@ static void describe_fail(struct gather_part *part, enum kafka_error error)
 {
     struct describe_groups_response_described_group *out = part->out;
     struct view id = out->group_id;
-    int32_t operations = out->authorized_operations;
     wire_struct_defaults(&wire_describe_groups_response_described_group_shape, out);
     out->group_id = id;
-    out->authorized_operations = operations;
     out->error_code = (int16_t)error;
 }
 
@@ -109,17 +107,16 @@ static void describe_one(struct request *request, struct gather_part *item)
     struct describe_groups_response_described_group *out = item->out;
     struct coordinator_part *part;
     enum kafka_error error = coordinator_find(node_of(request->shard), out->group_id, &part);
-    out->authorized_operations =
-        in->include_authorized_operations ? AUTH_GROUP_OPERATIONS : AUTH_NOT_ASKED;
-    if (!auth_allows(request, AUTH_DESCRIBE, AUTH_GROUP, out->group_id)) {
-        out->authorized_operations = AUTH_NOT_ASKED;
+    if (!auth_allows(request, AUTH_DESCRIBE, AUTH_GROUP, out->group_id))
         error = KAFKA_GROUP_AUTHORIZATION_FAILED;
-    }
     if (error == KAFKA_NONE &&
         !group_describe(coordinator_groups(part), &request->arena, request->version, out))
         error = KAFKA_COORDINATOR_NOT_AVAILABLE;
     if (error == KAFKA_NONE) {
-        if (out->error_code != KAFKA_NONE) request_error(request, out->error_code);
+        if (out->error_code != KAFKA_NONE)
+            request_error(request, out->error_code);
+        else if (in->include_authorized_operations)
+            out->authorized_operations = AUTH_GROUP_OPERATIONS;
         gather_hold(item, part);
         return;
     }

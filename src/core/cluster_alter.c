@@ -357,7 +357,9 @@ static bool alter_merge_list(struct alter *alter,
                              struct cluster_override *out)
 {
     const struct config_def *def = config_find(alter_scope(alter->type), in->name);
-    if (def == NULL || def->type != CONFIG_LIST)
+    /* Kafka's controller knows the types of topics' and brokers' settings alone. */
+    bool typed = alter->type == IMAGE_RESOURCE_TOPIC || alter->type == IMAGE_RESOURCE_BROKER;
+    if (!typed || def == NULL || def->type != CONFIG_LIST)
         return alter_fail(alter, KAFKA_INVALID_CONFIG,
                           JOIN(alter->step->arena, VIEW("\""), in->name,
                                VIEW("\" is not a list: nothing can be added or taken away")));

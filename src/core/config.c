@@ -274,6 +274,8 @@ static enum config_fault config_check_list(const struct config_def *def, struct 
     while (config_list_next(&rest, &item)) {
         if (item.size == 0) return CONFIG_E_EMPTY;
         if (def->values != NULL && !config_among(def, item)) return CONFIG_E_VALUE;
+        /* What is left of the list, when none is left the null list. */
+        if (def->form == CONFIG_FORM_DISTINCT && config_list_has(rest, item)) return CONFIG_E_VALUE;
     }
     return def->form == CONFIG_FORM_REPLICAS ? config_check_replicas(value) : CONFIG_OK;
 }
@@ -318,11 +320,9 @@ static bool config_is_duration(struct view text)
 static enum config_fault config_check_reset(struct view value)
 {
     static const char prefix[] = "by_duration:";
-    if (config_same_word(value, VIEW("latest")) || config_same_word(value, VIEW("earliest")))
-        return CONFIG_OK;
+    if (view_is(value, "latest") || view_is(value, "earliest")) return CONFIG_OK;
     uint32_t size = sizeof(prefix) - 1;
-    if (value.size <= size || !config_same_word(view_of(value.data, size), VIEW("by_duration:")))
-        return CONFIG_E_VALUE;
+    if (value.size <= size || !view_is(view_of(value.data, size), prefix)) return CONFIG_E_VALUE;
     return config_is_duration(view_of(value.data + size, value.size - size)) ? CONFIG_OK
                                                                              : CONFIG_E_VALUE;
 }
@@ -332,7 +332,9 @@ static enum config_fault config_check_text(const struct config_def *def, struct 
     value = config_trim(value);
     if (value.size == 0 && def->not_empty) return CONFIG_E_EMPTY;
     if (def->values != NULL && !config_among(def, value)) return CONFIG_E_VALUE;
-    return def->form == CONFIG_FORM_RESET ? config_check_reset(value) : CONFIG_OK;
+    if (def->form == CONFIG_FORM_RESET) return config_check_reset(value);
+    bool reserved = value.size >= 2 && memcmp(value.data, "__", 2) == 0;
+    return def->form == CONFIG_FORM_UNRESERVED && reserved ? CONFIG_E_VALUE : CONFIG_OK;
 }
 
 enum config_fault config_check(const struct config_def *def, struct view value)

@@ -42,8 +42,10 @@ enum config_honoured {
 /* The form of a text value, beyond its type. */
 enum config_form {
     CONFIG_FORM_ANY,
-    CONFIG_FORM_REPLICAS, /* `*` alone, or items partition:broker. */
-    CONFIG_FORM_RESET     /* latest, earliest, or by_duration: and an ISO 8601 duration. */
+    CONFIG_FORM_REPLICAS,  /* `*` alone, or items partition:broker. */
+    CONFIG_FORM_RESET,     /* latest, earliest, or by_duration: and an ISO 8601 duration. */
+    CONFIG_FORM_DISTINCT,  /* A list without an item twice. */
+    CONFIG_FORM_UNRESERVED /* A text that does not begin with two underscores. */
 };
 
 #define CONFIG_UNBOUNDED __builtin_inf()

@@ -85,7 +85,16 @@ static void test_words(void **state)
     assert_int_equal(check(CONFIG_GROUP, reset, "by_duration:PT10S"), CONFIG_OK);
     assert_int_equal(check(CONFIG_GROUP, reset, "by_duration:P10S"), CONFIG_E_VALUE);
     assert_int_equal(check(CONFIG_GROUP, reset, "by_duration:"), CONFIG_E_VALUE);
+    assert_int_equal(check(CONFIG_GROUP, reset, "by_duration:pt10s"), CONFIG_OK);
     assert_int_equal(check(CONFIG_GROUP, reset, "never"), CONFIG_E_VALUE);
+    assert_int_equal(check(CONFIG_GROUP, reset, "Earliest"), CONFIG_E_VALUE);
+    assert_int_equal(check(CONFIG_GROUP, reset, "BY_DURATION:PT10S"), CONFIG_E_VALUE);
+    const char *tags = "streams.rack.aware.assignment.tags";
+    assert_int_equal(check(CONFIG_GROUP, tags, "a,b,A"), CONFIG_OK);
+    assert_int_equal(check(CONFIG_GROUP, tags, "a,b, a"), CONFIG_E_VALUE);
+    const char *dead_letters = "errors.deadletterqueue.topic.name";
+    assert_int_equal(check(CONFIG_GROUP, dead_letters, "_x"), CONFIG_OK);
+    assert_int_equal(check(CONFIG_GROUP, dead_letters, " __x"), CONFIG_E_VALUE);
 }
 
 static void test_long(void **state)

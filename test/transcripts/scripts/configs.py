@@ -163,7 +163,7 @@ def script_alter_others(side):
     told(side, "group", describe(side, GROUP, "configured", IncludeSynonyms=True))
     alter(side, GROUP, "", ("consumer.session.timeout.ms", SET, "50000"))
     replace(side, GROUP, "configured", ("consumer.session.timeout.ms", "50000"))
-    for op in (("interval.ms", SET, "5000"), ("interval.ms", SET, "5"), ("metrics", SET, "org.apache"), ("match", SET, "client_id=a"), ("match", SET, "b=a"), ("no.such", SET, "1")):
+    for op in (("interval.ms", SET, "5000"), ("interval.ms", SET, "5"), ("metrics", SET, "org.apache"), ("match", SET, "client_id=a"), ("match", SET, "b=a"), ("no.such", SET, "1"), ("metrics", APPEND, "a.b"), ("match", APPEND, "client_id=b"), ("metrics", SUBTRACT, "a.b")):
         alter(side, METRICS, "watched", op)
     alter(side, METRICS, "", ("interval.ms", SET, "5000"))
     told(side, "metrics", describe(side, METRICS, "watched", IncludeSynonyms=True))

@@ -1,7 +1,7 @@
 """Groups: coordinators, joining, syncing, beating and leaving by both protocols, offsets, what is told about them."""
 import struct
 
-from scripts.topics import made, topic
+from scripts.topics import gone, made, topic
 
 BEFORE = {"GroupId": "before"}
 
@@ -275,3 +275,147 @@ def script_consumer(side):
     beat(epoch=-1)
     side.ask("ConsumerGroupDescribe", 1, {"GroupIds": ["new-group"]})
     side.ask("DeleteGroups", 2, {"GroupsNames": ["new-group"]})
+
+
+def script_offsets_kept(side):
+    """What a commit keeps: the epoch, the text and its length, the last of two; topics that come again under another id."""
+    ready(side)
+    made(side, topic("keeps", 2))
+
+    def parts(*items):
+        return [{"PartitionIndex": p, "CommittedOffset": o, "CommittedLeaderEpoch": e, "CommittedMetadata": m} for p, o, e, m in items]
+
+    def fetched(group, **more):
+        for version in (5, 7, 8, 9, 10):
+            if version < 8:
+                side.ask("OffsetFetch", version, {"GroupId": group, "Topics": None, **({"RequireStable": True} if version == 7 else {})})
+            else:
+                side.ask("OffsetFetch", version, {"Groups": [{"GroupId": group, "Topics": None}], "RequireStable": version == 9, **more})
+    for i, epoch in enumerate((-2147483648, -2, -1, 0, 1, 2147483647)):
+        for version in (6, 8, 9):
+            side.ask("OffsetCommit", version, {"GroupId": f"epochs-{i}", "GenerationIdOrMemberEpoch": -1, "Topics": [{"Name": "keeps", "Partitions": parts((0, 3, epoch, "e"))}]})
+        fetched(f"epochs-{i}")
+    long = 2147483647, 4294967296, 9223372036854775807, -2, -9223372036854775808
+    for i, offset in enumerate(long):
+        side.ask("OffsetCommit", 8, {"GroupId": f"long-{i}", "GenerationIdOrMemberEpoch": -1, "Topics": [{"Name": "keeps", "Partitions": parts((0, offset, -1, ""))}]})
+        fetched(f"long-{i}")
+    texts = ("ä" * 4096, "ä" * 4097, "\U0001d11e" * 2048, "\U0001d11e" * 2049, "a" * 4095 + "\U0001d11e", "\0", "{\"a\":1}")
+    for version in (2, 8, 9):
+        side.ask("OffsetCommit", version, {"GroupId": f"texts-{version}", "GenerationIdOrMemberEpoch": -1, "Topics": [
+            {"Name": "keeps", "Partitions": [{"PartitionIndex": i % 2, "CommittedOffset": i, "CommittedMetadata": m} for i, m in enumerate(texts)]}]})
+        fetched(f"texts-{version}")
+    twice = [{"Name": "keeps", "Partitions": parts((0, 1, -1, "a"), (0, 2, -1, "b"), (1, 3, -1, None), (1, 4, -1, ""))}, {"Name": "keeps", "Partitions": parts((0, 5, -1, "c"))}]
+    side.ask("OffsetCommit", 8, {"GroupId": "twice", "GenerationIdOrMemberEpoch": -1, "Topics": twice})
+    fetched("twice")
+    # By id: the topic that has it, none, one that is gone; a name that came again.
+    old = side.topic_id("keeps")
+    for ids in ((old, old), (old, bytes(16)), (bytes(16),), (b"0123456789abcdef", old)):
+        side.ask("OffsetCommit", 10, {"GroupId": "by-id", "GenerationIdOrMemberEpoch": -1, "Topics": [{"TopicId": i, "Partitions": parts((0, 4, 2, "id"), (7, 4, 2, ""))} for i in ids]})
+        side.ask("OffsetFetch", 10, {"Groups": [{"GroupId": "by-id", "Topics": [{"TopicId": i, "PartitionIndexes": [0, 1, 7]} for i in ids]}]})
+    commit(side, "by-id", 9, (1, 6, "name"), topics=["keeps"])
+    fetched("by-id")
+    side.ask("DeleteTopics", 6, {"Topics": [{"Name": "keeps"}], "TimeoutMs": 10000}, quiet=True)
+    gone(side, "keeps")
+    side.until(lambda a: not a["Groups"][0]["Topics"], "OffsetFetch", 8, {"Groups": [{"GroupId": "by-id", "Topics": None}]})
+    fetched("by-id")
+    for version in (8, 9):
+        commit(side, "by-id", version, (1, 6, ""), topics=["keeps"])
+    side.ask("OffsetCommit", 10, {"GroupId": "by-id", "GenerationIdOrMemberEpoch": -1, "Topics": [{"TopicId": old, "Partitions": parts((0, 4, 2, ""))}]})
+    side.ask("OffsetFetch", 10, {"Groups": [{"GroupId": "by-id", "Topics": [{"TopicId": old, "PartitionIndexes": [0]}]}]})
+    made(side, topic("keeps"))
+    commit(side, "by-id", 9, (0, 8, "new"), (1, 9, "no such"), topics=["keeps"])
+    fetched("by-id")
+    side.ask("OffsetFetch", 10, {"Groups": [{"GroupId": "by-id", "Topics": [{"TopicId": old, "PartitionIndexes": [0]}]}]})
+
+
+def script_offsets_of_members(side):
+    """Who may commit and delete while there are members: by generation, member, instance, and what is subscribed."""
+    ready(side)
+    made(side, topic("x"), topic("y"))
+    one = join(side, "manned", version=3)["MemberId"]
+
+    def every(group, member, generation):
+        for version in (5, 8, 9):
+            for who, at in ((member, generation), (member, generation + 1), (member, generation - 1), (member, -1), ("nobody", generation), ("", generation), ("", -1), ("nobody", -1)):
+                commit(side, group, version, (0, 5, ""), topics=["x", "y"], member=who, generation=at)
+            for more in ({"GroupInstanceId": "no-such"}, {"GroupInstanceId": ""}):
+                if version >= 7:
+                    commit(side, group, version, (0, 5, ""), topics=["x"], member=member, generation=generation, **more)
+        for version in (9, 10):
+            for who, at in ((member, generation), (member, generation + 1), (None, -1), ("nobody", generation), (member, -1)):
+                side.ask("OffsetFetch", version, {"Groups": [{"GroupId": group, "MemberId": who, "MemberEpoch": at, "Topics": None}], "RequireStable": True})
+
+    def deleted(group, *topics):
+        for names in [[name] for name in topics] + [list(topics)]:
+            side.ask("OffsetDelete", 0, {"GroupId": group, "Topics": [{"Name": n, "Partitions": [{"PartitionIndex": 0}, {"PartitionIndex": 4}, {"PartitionIndex": -1}]} for n in names]})
+    every("manned", one, 1)  # It has joined, nobody has synced.
+    deleted("manned", "x", "y", "no-such")
+    sync(side, "manned", 1, one, assigned=[(one, b"a")])
+    every("manned", one, 1)
+    deleted("manned", "x", "y", "no-such")
+    asked = join(side, "manned", version=3, on="b", send=True)
+    side.until(lambda a: a["ErrorCode"] == 27, "Heartbeat", 4, {"GroupId": "manned", "GenerationId": 1, "MemberId": one})
+    every("manned", one, 1)  # In a rebalance.
+    deleted("manned", "x", "y", "no-such")
+    side.ask("LeaveGroup", 5, {"GroupId": "manned", "Members": [{"MemberId": one}]})
+    two = side.receive("JoinGroup", 3, asked, on="b")["MemberId"]
+    side.ask("LeaveGroup", 5, {"GroupId": "manned", "Members": [{"MemberId": two}]})
+    deleted("manned", "x", "y", "no-such")
+    commit(side, "manned", 8, (0, 5, ""), topics=["x", "y"])
+    side.ask("DeleteGroups", 2, {"GroupsNames": ["manned"]})
+    deleted("manned", "x")  # It is dead.
+    for version in (5, 6):
+        side.ask("DescribeGroups", version, {"Groups": ["manned"]})
+    side.ask("ConsumerGroupDescribe", 1, {"GroupIds": ["manned"]})
+    # Of members whose topics cannot be told.
+    for kind, protocols in (("connect", (("sessioned", b"x"),)), ("consumer", (("range", b"no subscription"),)), ("consumer", (("range", b""),))):
+        group = f"{kind}-{len(protocols[0][1])}"
+        commit(side, group, 8, (0, 5, ""), topics=["x", "y"])
+        member = join(side, group, version=3, kind=kind, protocols=protocols)["MemberId"]
+        deleted(group, "x")
+        sync(side, group, 1, member, assigned=[(member, b"a")], kind=kind, name=protocols[0][0])
+        deleted(group, "x", "y", "no-such")
+        side.ask("LeaveGroup", 5, {"GroupId": group, "Members": [{"MemberId": member}]})
+        deleted(group, "x", "no-such")
+    # Of the other protocol.
+    full = {"RebalanceTimeoutMs": 30000, "SubscribedTopicNames": ["x"], "TopicPartitions": []}
+    epoch = side.ask("ConsumerGroupHeartbeat", 1, {"GroupId": "modern", "MemberId": "m", "MemberEpoch": 0, **full})["MemberEpoch"]
+    every("modern", "m", epoch)
+    deleted("modern", "x", "y", "no-such")
+    side.ask("ConsumerGroupHeartbeat", 1, {"GroupId": "modern", "MemberId": "m", "MemberEpoch": -1})
+    every("modern", "m", epoch)
+    deleted("modern", "x", "y", "no-such")
+    side.ask("DeleteGroups", 2, {"GroupsNames": ["modern", "modern"]})
+    side.ask("ConsumerGroupDescribe", 1, {"GroupIds": ["modern"]})
+
+
+def script_list_states(side):
+    """Filters by state and kind, with a group in each."""
+    ready(side)
+    made(side, topic("x"))
+    commit(side, "states-empty", 8, (0, 1, ""), topics=["x"])
+    member = join(side, "states-completing", version=3, session=60000, rebalance=60000)["MemberId"]
+    stable = join(side, "states-stable", version=3)["MemberId"]
+    sync(side, "states-stable", 1, stable, assigned=[(stable, b"a")])
+    waited = join(side, "states-preparing", version=3, session=60000, rebalance=60000)["MemberId"]
+    join(side, "states-preparing", version=3, on="b", send=True, session=60000, rebalance=60000)
+    side.until(lambda a: a["ErrorCode"] == 27, "Heartbeat", 4, {"GroupId": "states-preparing", "GenerationId": 1, "MemberId": waited})
+    full = {"RebalanceTimeoutMs": 30000, "TopicPartitions": []}
+    side.ask("ConsumerGroupHeartbeat", 1, {"GroupId": "states-modern", "MemberId": "m", "MemberEpoch": 0, "SubscribedTopicNames": ["no-such-yet"], **full})
+    side.until(lambda a: a["Groups"][0]["GroupState"] == "Stable", "ConsumerGroupDescribe", 1, {"GroupIds": ["states-modern"]})
+    side.ask("ConsumerGroupHeartbeat", 1, {"GroupId": "states-modern-empty", "MemberId": "m", "MemberEpoch": 0, "SubscribedTopicNames": ["no-such-yet"], **full})
+    side.ask("ConsumerGroupHeartbeat", 1, {"GroupId": "states-modern-empty", "MemberId": "m", "MemberEpoch": -1})
+    for version, more in [(4, {"StatesFilter": s}) for s in ([], ["Stable"], ["Empty"], ["PreparingRebalance"], ["completingrebalance"], ["Dead"], ["Assigning", "Reconciling"])] + \
+            [(5, {"StatesFilter": s, "TypesFilter": t}) for s in ([], ["Stable"], ["STABLE", "Empty"], ["NoSuch"]) for t in ([], ["classic"], ["CONSUMER"], ["Classic", "consumer"], ["share"], ["streams"], ["simple"], ["classic", "no"], [""])]:
+        answer = side.ask("ListGroups", version, more, quiet=True)
+        answer["Groups"] = [g for g in answer["Groups"] if g["GroupId"].startswith("states")]
+        side.note(f"ListGroups v{version} {more}", answer)
+    groups = ["states-empty", "states-completing", "states-stable", "states-preparing", "states-modern", "states-modern-empty", "states-none"]
+    for version in (0, 3, 5, 6):
+        side.ask("DescribeGroups", version, {"Groups": groups + ["states-empty"], **({"IncludeAuthorizedOperations": True} if version >= 3 else {})})
+    for version in (0, 1):
+        side.ask("ConsumerGroupDescribe", version, {"GroupIds": groups + ["states-modern"], "IncludeAuthorizedOperations": True})
+    for version in range(3):
+        side.ask("DeleteGroups", version, {"GroupsNames": groups})
+    side.drop("b")
+    side.ask("LeaveGroup", 5, {"GroupId": "states-completing", "Members": [{"MemberId": member}]})
