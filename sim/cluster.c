@@ -55,8 +55,9 @@ void cluster_init(struct cluster *cluster, struct sim_world *world, struct histo
     cluster->world = world;
     cluster->history = history;
     cluster->machine = sim_node_new(world, "broker");
+    say_levels_init(&cluster->levels, SAY_INFO);
     cluster->say = (struct say){.fd = -1,
-                                .level = SAY_INFO,
+                                .levels = &cluster->levels,
                                 .wall_ms = cluster_wall_ms,
                                 .sink = cluster_says,
                                 .context = cluster};

@@ -45,6 +45,7 @@ struct cluster {
     struct io *ios[CLUSTER_SHARDS_MAX];
     struct node *node; /* NULL: not open. */
     struct say say;
+    struct say_levels levels;
     char said[CLUSTER_SAID_MAX][256]; /* Its last lines, a ring. */
     uint32_t said_count;
     bool print; /* Say to stdout too. */

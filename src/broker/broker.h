@@ -198,6 +198,7 @@ void handle_describe_client_quotas(struct shard *shard, struct request *request)
 void handle_describe_user_scram_credentials(struct shard *shard, struct request *request);
 void handle_delegation_token(struct shard *shard, struct request *request);
 void handle_forwarded(struct shard *shard, struct request *request); /* controller_steps.c */
+void handle_incremental_alter_configs(struct shard *shard, struct request *request); /* loggers.c */
 void handle_envelope(struct shard *shard, struct request *request);
 
 /* If the image has the replica as recovering and led by us: its log is as it will be, the control

@@ -60,7 +60,7 @@ void controller_fail(struct controller *c, const char *why)
 {
     if (c->failed != NULL) return;
     c->failed = why;
-    say(c->node->say, SAY_ERROR, "controller",
+    say(c->node->say, SAY_ERROR, SAY_IN_CONTROLLER,
         "the control part stops: %s; restart the node to read its log anew", why);
 }
 
@@ -705,8 +705,8 @@ int controller_open(struct node *node)
                              : result < 0      ? say_errno(result)
                                                : "it is damaged";
         c->failed = "the metadata log could not be opened";
-        say(node->say, SAY_ERROR, "controller", "could not open the metadata log in \"%s\": %s",
-            c->dir, reason);
+        say(node->say, SAY_ERROR, SAY_IN_CONTROLLER,
+            "could not open the metadata log in \"%s\": %s", c->dir, reason);
     }
     return result == 0 ? 0 : result < 0 ? result : -EIO;
 }

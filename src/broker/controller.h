@@ -53,6 +53,13 @@ MUST_USE int controller_format(struct node *node,
 
 void controller_submit(struct node *node, struct controller_call *call);
 
+/* Have the control part answer a client's request, or the part of it in `in` (a struct of the
+ * request's API that lives as long as the request). `finish` gets the response struct and ends the
+ * request; without a serving control part the request is closed. */
+void controller_forward(struct request *request,
+                        const void *in,
+                        void (*finish)(struct request *request, void *response));
+
 /* Periodic work and what the turn gathered. Returns when it wants to be called next. */
 int64_t controller_turn(struct node *node);
 

@@ -65,7 +65,7 @@ static void self_done(struct controller_call *call, int16_t error)
     self->in_flight = false;
     if (error == KAFKA_NONE) error = self->out.error_code;
     if (error != KAFKA_NONE && self->c->failed == NULL)
-        say(self->c->node->say, SAY_WARN, "controller",
+        say(self->c->node->say, SAY_WARN, SAY_IN_CONTROLLER,
             "the controller could not register itself: %s", kafka_error_name(error));
 }
 

@@ -160,7 +160,7 @@ static void snapshot_wrote(struct controller_snapshot *snapshot, int64_t result)
 {
     struct controller *c = snapshot->c;
     if (result != 0) {
-        say(c->node->say, SAY_WARN, "controller",
+        say(c->node->say, SAY_WARN, SAY_IN_CONTROLLER,
             "a snapshot of the metadata could not be written: %s", say_errno((int)result));
         snapshot_give_up(snapshot);
         return;
@@ -195,7 +195,7 @@ void controller_trim(struct controller *c)
     if (result == LOG_OK)
         result = log_roll(c->log); /* Whole segments go: below a snapshot to come. */
     if (result != LOG_OK)          /* The next snapshot tries again; a start reads over it. */
-        say(c->node->say, SAY_WARN, "controller",
+        say(c->node->say, SAY_WARN, SAY_IN_CONTROLLER,
             "the metadata log could not be shortened to offset %lld: result %d",
             (long long)c->oldest.end, result);
 }

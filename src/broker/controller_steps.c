@@ -13,6 +13,7 @@
 #include "gen/alter_partition_reassignments_response.h"
 #include "gen/alter_partition_response.h"
 #include "gen/assign_replicas_to_dirs_response.h"
+#include "gen/broker_heartbeat_request.h"
 #include "gen/broker_heartbeat_response.h"
 #include "gen/broker_registration_response.h"
 #include "gen/controller_registration_response.h"
@@ -76,7 +77,28 @@ STEP(step_register,
      broker_registration_response)
 STEP(step_create_acls, cluster_create_acls, create_acls_request, create_acls_response)
 STEP(step_delete_acls, cluster_delete_acls, delete_acls_request, delete_acls_response)
-STEP(step_heartbeat, cluster_heartbeat, broker_heartbeat_request, broker_heartbeat_response)
+
+/* Every heartbeat of a broker and what is decided on it, for who debugs. */
+static enum step_result step_heartbeat(struct controller *c,
+                                       struct step *step,
+                                       const void *request,
+                                       void *response)
+{
+    const struct broker_heartbeat_request *in = request;
+    struct broker_heartbeat_response *out = response;
+    const struct say *to = c->node->say;
+    enum step_result result = cluster_heartbeat(c->cluster, step, in, out);
+    if (result == STEP_DONE && say_on(to, SAY_DEBUG, SAY_IN_CONTROLLER))
+        say(to, SAY_DEBUG, SAY_IN_CONTROLLER,
+            "heartbeat of broker %d, epoch %lld, which has read offset %lld%s%s: %s, %s, %s%s",
+            in->broker_id, (long long)in->broker_epoch, (long long)in->current_metadata_offset,
+            in->want_fence ? ", wants to be fenced" : "",
+            in->want_shut_down ? ", wants to shut down" : "", kafka_error_name(out->error_code),
+            out->is_caught_up ? "caught up" : "behind", out->is_fenced ? "fenced" : "unfenced",
+            out->should_shut_down ? ", may stop" : "");
+    return result;
+}
+
 STEP(step_unregister,
      cluster_unregister_broker,
      unregister_broker_request,
@@ -249,6 +271,7 @@ enum step_result controller_step(struct controller *c,
 struct forwarded {
     struct controller_call call;
     struct request *request;
+    void (*finish)(struct request *request, void *response);
 };
 
 static void forwarded_done(struct controller_call *call, int16_t error)
@@ -262,12 +285,13 @@ static void forwarded_done(struct controller_call *call, int16_t error)
             return;
         }
     if (error != KAFKA_NONE) request_error(request, error);
-    request_reply(request, call->out);
+    forwarded->finish(request, call->out);
 }
 
-void handle_forwarded(struct shard *shard, struct request *request)
+void controller_forward(struct request *request,
+                        const void *in,
+                        void (*finish)(struct request *request, void *response))
 {
-    struct node *node = node_of(shard);
     struct forwarded *forwarded = broker_array(request, 1, sizeof(*forwarded));
     void *out = request_response(request);
     if (forwarded == NULL || out == NULL) {
@@ -275,10 +299,11 @@ void handle_forwarded(struct shard *shard, struct request *request)
         return;
     }
     forwarded->request = request;
+    forwarded->finish = finish;
     forwarded->call = (struct controller_call){
         .api_key = request->api->key,
         .version = request->version,
-        .in = request->message,
+        .in = in,
         .out = out,
         .arena = &request->arena,
         .arrived_ms = request->arrived_ms,
@@ -286,7 +311,13 @@ void handle_forwarded(struct shard *shard, struct request *request)
         .forwarded = request->listener->kind == WIRE_BROKER,
         .done = forwarded_done,
     };
-    controller_submit(node, &forwarded->call);
+    controller_submit(node_of(request->shard), &forwarded->call);
+}
+
+void handle_forwarded(struct shard *shard, struct request *request)
+{
+    (void)shard;
+    controller_forward(request, request->message, request_reply);
 }
 
 /* ---- topics that a Metadata request brings into being ---------------------------------------- */
@@ -315,7 +346,7 @@ static void creation_done(struct controller_call *call, int16_t error)
                            (uint32_t)creation->out.topics.items[0].num_partitions);
         char name[2 * TOPIC_NAME_MAX];
         if (code != KAFKA_NONE && code != KAFKA_TOPIC_ALREADY_EXISTS)
-            say(node->say, SAY_WARN, "controller",
+            say(node->say, SAY_WARN, SAY_IN_CONTROLLER,
                 "topic %s could not be created on its first use: %s",
                 say_bytes(creation->topic.name, name, sizeof(name)), kafka_error_name(code));
     }

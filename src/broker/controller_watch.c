@@ -48,8 +48,8 @@ static void say_fenced(struct controller *c,
 {
     char silence[64];
     silence_words(c, view, silence, sizeof(silence));
-    say(c->node->say, view->reason == CLUSTER_REASON_SESSION ? SAY_WARN : SAY_INFO, "controller",
-        "broker %d is fenced: %s%s; %u partitions changed by it", now->id,
+    say(c->node->say, view->reason == CLUSTER_REASON_SESSION ? SAY_WARN : SAY_INFO,
+        SAY_IN_CONTROLLER, "broker %d is fenced: %s%s; %u partitions changed by it", now->id,
         reason_words[view->reason], silence, view->moved);
 }
 
@@ -61,22 +61,23 @@ static void say_changed(struct controller *c,
     struct cluster_broker_view view = {0};
     (void)cluster_broker(c->cluster, now->id, &view);
     if (before == NULL || before->epoch != now->epoch) {
-        say(to, SAY_INFO, "controller",
+        say(to, SAY_INFO, SAY_IN_CONTROLLER,
             "broker %d registered with epoch %lld, fenced until it has read offset %lld", now->id,
             (long long)now->epoch, (long long)now->register_offset);
     } else if (before->fenced && !now->fenced) {
-        say(to, SAY_INFO, "controller",
+        say(to, SAY_INFO, SAY_IN_CONTROLLER,
             "broker %d is unfenced: it has read offset %lld; %u partitions got a leader by it",
             now->id, (long long)view.metadata_offset, view.moved);
     } else if (!before->fenced && now->fenced) {
         say_fenced(c, now, &view);
     } else if (!before->in_controlled_shutdown && now->in_controlled_shutdown) {
-        say(to, SAY_INFO, "controller",
+        say(to, SAY_INFO, SAY_IN_CONTROLLER,
             "broker %d shuts down: %u partitions changed, it may stop when others have seen it",
             now->id, view.moved);
     } else if (before->directory_count > now->directory_count) {
-        say(to, SAY_WARN, "controller", "broker %d has lost a log directory: %u of %u are left",
-            now->id, now->directory_count, before->directory_count);
+        say(to, SAY_WARN, SAY_IN_CONTROLLER,
+            "broker %d has lost a log directory: %u of %u are left", now->id, now->directory_count,
+            before->directory_count);
     }
 }
 
@@ -89,7 +90,7 @@ void controller_follow(struct node *node, const struct image_change *change)
     int32_t id = now != NULL ? now->id : before->id;
     if (id == node->options.node_id && !node->options.controller_only) return; /* Itself. */
     if (now == NULL)
-        say(node->say, SAY_INFO, "controller", "broker %d is unregistered", id);
+        say(node->say, SAY_INFO, SAY_IN_CONTROLLER, "broker %d is unregistered", id);
     else
         say_changed(c, before, now);
 }

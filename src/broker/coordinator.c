@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "broker/coordinator_inside.h"
+#include "broker/explain.h"
 #include "broker/metadata_log.h"
 #include "core/config.h"
 #include "core/consumer_group.h"
@@ -341,7 +342,7 @@ void coordinator_loaded(struct coordinator_part *part)
 void coordinator_resign(struct coordinator_part *part, const char *why)
 {
     if (part->state == PART_ACTIVE && groups_count(part->groups) > 0 && why != NULL)
-        say(part->node->say, SAY_WARN, "group",
+        say(part->node->say, SAY_WARN, SAY_IN_GROUP,
             "partition %u of " COORDINATOR_TOPIC " is not served any more: %s", part->index, why);
     part->state = PART_INITIAL;
     shard_timer_cancel(&part->session_timer);
@@ -414,6 +415,12 @@ static void part_see(struct coordinator_part *part)
     groups_see(part->groups, node->image, &options);
 }
 
+static void part_told(void *context, struct view group, const struct group_event *event)
+{
+    const struct node *node = context;
+    if (say_on(node->say, SAY_DEBUG, SAY_IN_GROUP)) explain_say_event(node->shard, group, event);
+}
+
 void coordinator_load(struct coordinator_part *part)
 {
     struct node *node = part->node;
@@ -424,6 +431,8 @@ void coordinator_load(struct coordinator_part *part)
         .size_max = (uint32_t)broker_setting_number(node, "group.max.size"),
         .metadata_max_bytes = (uint32_t)broker_setting_number(node, "offset.metadata.max.bytes"),
         .retention_ms = broker_setting_number(node, "offsets.retention.minutes") * 60000,
+        .told = part_told,
+        .told_context = node,
     };
     assert(part->groups == NULL);
     part->groups =
@@ -542,7 +551,7 @@ void coordinator_follow(struct node *node, const struct image_change *change)
     if (change->kind != IMAGE_PARTITION || !view_is(change->topic->name, COORDINATOR_TOPIC)) return;
     if (!parts_grow(
             c, MAX((uint32_t)change->topic->partition_count, (uint32_t)change->partition + 1))) {
-        say(node->say, SAY_ERROR, "group", "no memory for a partition of " COORDINATOR_TOPIC);
+        say(node->say, SAY_ERROR, SAY_IN_GROUP, "no memory for a partition of " COORDINATOR_TOPIC);
         return;
     }
     part_follow(c->parts[change->partition], change->topic,

@@ -10,7 +10,7 @@
 
 static void load_fail(struct coordinator_part *part, const char *why)
 {
-    say(part->node->say, SAY_ERROR, "group",
+    say(part->node->say, SAY_ERROR, SAY_IN_GROUP,
         "partition %u of " COORDINATOR_TOPIC " cannot be loaded: %s; its groups are not served",
         part->index, why);
     coordinator_resign(part, NULL);

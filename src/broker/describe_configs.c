@@ -1,6 +1,6 @@
 /* describe_configs.c - DescribeConfigs: every setting with its value, where it comes from, and why.
  * The table of settings is schema/configs.json; values are core/cluster's. */
-#include "broker/broker.h"
+#include "broker/loggers.h"
 #include "core/config.h"
 #include "core/group_config.h"
 #include "core/join.h"
@@ -349,15 +349,41 @@ static int16_t check_topic(struct describing *d)
 
 static int16_t check_broker(struct describing *d)
 {
-    int64_t id = -1;
     if (!auth_allows(d->request, AUTH_DESCRIBE_CONFIGS, AUTH_CLUSTER, VIEW("kafka-cluster")))
         return KAFKA_CLUSTER_AUTHORIZATION_FAILED;
     d->scope = CONFIG_BROKER;
     if (d->in->resource_name.size == 0) return KAFKA_NONE;
-    bool number =
-        !config_spaced(d->in->resource_name) && config_parse_int64(d->in->resource_name, &id);
-    return number && id == node_of(d->request->shard)->options.node_id ? KAFKA_NONE
-                                                                       : KAFKA_INVALID_REQUEST;
+    return loggers_own_id(d->request, d->in->resource_name) ? KAFKA_NONE : KAFKA_INVALID_REQUEST;
+}
+
+static int16_t check_loggers(struct describing *d)
+{
+    if (!auth_allows(d->request, AUTH_DESCRIBE_CONFIGS, AUTH_CLUSTER, VIEW("kafka-cluster")))
+        return KAFKA_CLUSTER_AUTHORIZATION_FAILED;
+    return loggers_own_id(d->request, d->in->resource_name) ? KAFKA_NONE : KAFKA_INVALID_REQUEST;
+}
+
+#define SOURCE_LOGGER 6
+
+/* The areas of our log lines with the levels that hold. */
+static bool describe_loggers(struct describing *d)
+{
+    const struct say *say = node_of(d->request->shard)->say;
+    d->out->configs.items = broker_array(d->request, SAY_AREAS, sizeof(*d->out->configs.items));
+    if (d->out->configs.items == NULL) return false;
+    for (uint32_t i = 0; i < SAY_AREAS; i++) {
+        struct view name = view_of_string(say_area_name((enum say_area)i));
+        if (!wanted(d, name)) continue;
+        struct describe_configs_response_describe_configs_resource_result *out =
+            &d->out->configs.items[d->out->configs.count++];
+        wire_struct_defaults(&wire_describe_configs_response_describe_configs_resource_result_shape,
+                             out);
+        out->name = name;
+        out->value = view_of_string(loggers_level_name(say_level_of(say, (enum say_area)i)));
+        out->config_source = SOURCE_LOGGER;
+        out->documentation = VIEW_EMPTY;
+    }
+    return true;
 }
 
 static bool describe_resource(struct describing *d)
@@ -375,13 +401,17 @@ static bool describe_resource(struct describing *d)
         d->out->error_code = check_group(d);
     else if (d->in->resource_type == IMAGE_RESOURCE_CLIENT_METRICS)
         d->out->error_code = check_subscription(d);
+    else if (d->in->resource_type == IMAGE_RESOURCE_BROKER_LOGGER)
+        d->out->error_code = check_loggers(d);
     else
         d->out->error_code = KAFKA_INVALID_REQUEST;
     if (d->out->error_code == KAFKA_NONE) {
         bool broker = d->in->resource_type == IMAGE_RESOURCE_BROKER;
         bool defaults = broker && d->in->resource_name.size == 0;
         bool subscription = d->in->resource_type == IMAGE_RESOURCE_CLIENT_METRICS;
+        bool loggers = d->in->resource_type == IMAGE_RESOURCE_BROKER_LOGGER;
         made = defaults       ? describe_defaults(d)
+               : loggers      ? describe_loggers(d)
                : subscription ? describe_subscription(d)
                : broker       ? describe_broker(d)
                               : describe_all(d);

@@ -86,7 +86,7 @@ static int directories_stranger(struct node *node, const char *path)
     char name[256];
     /* What cannot be listed cannot be formatted, and that says why. */
     if (log_dir_stranger(node->io, path, name) != LOG_DIR_STRANGER) return 0;
-    say(node->say, SAY_ERROR, "node",
+    say(node->say, SAY_ERROR, SAY_IN_NODE,
         "\"%s\" is no data directory and has other things in it (\"%s\"); name an empty or a new "
         "one: --data DIR or log.dirs",
         path, name);
@@ -105,7 +105,7 @@ static int directories_cluster(struct node *node)
         log_uuid_print(io_random_uuid(node->io), text);
         memcpy(id, text, sizeof(text));
     } else if (asked != NULL && strcmp(id, asked) != 0) {
-        say(node->say, SAY_ERROR, "node",
+        say(node->say, SAY_ERROR, SAY_IN_NODE,
             "the data directories belong to cluster %s, not to %s; leave the cluster's id out, or "
             "name other directories",
             id, asked);
@@ -119,7 +119,7 @@ static int directories_read(struct node *node, const char *path, bool *missing)
     struct log_meta meta;
     int result = log_meta_read(node->io, path, &meta);
     if (result < 0 && result != -ENOENT) {
-        say(node->say, SAY_ERROR, "node", "could not read \"%s/meta.properties\": %s", path,
+        say(node->say, SAY_ERROR, SAY_IN_NODE, "could not read \"%s/meta.properties\": %s", path,
             say_errno(result));
         return result;
     }
@@ -139,7 +139,7 @@ int directories_open(struct node *node)
         if (!missing[i]) continue;
         result = directories_format(node, i);
         if (result != 0)
-            say(node->say, SAY_ERROR, "node",
+            say(node->say, SAY_ERROR, SAY_IN_NODE,
                 "could not make \"%s\" a data directory: %s; --data DIR or log.dirs names another",
                 node->options.log_dirs[i], say_errno(result));
     }

@@ -153,7 +153,8 @@ static void apply_hosts(struct node *node, struct shard_limits *limits)
     struct view text = arena_copy(arena, value);
     struct shard_host_limit *hosts = arena_get(arena, HOST_LIMITS_MAX * sizeof(*hosts));
     if (text.null || hosts == NULL) {
-        say(node->say, SAY_ERROR, "node", "max.connections.per.ip.overrides: no memory for it");
+        say(node->say, SAY_ERROR, SAY_IN_NODE,
+            "max.connections.per.ip.overrides: no memory for it");
         return;
     }
     rest = config_list(text);
@@ -181,6 +182,9 @@ static void apply_cordons(struct node *node)
 void dynamic_apply(struct node *node)
 {
     if (node->shard == NULL || node->logs == NULL) return; /* It opens, and comes back then. */
+    say(node->say, SAY_DEBUG, SAY_IN_CONFIG,
+        "shard %u follows the settings of the broker, change %u", node->index,
+        node->config_changes);
     struct shard_limits limits = {
         .connections_max = (uint32_t)broker_setting_number(node, "max.connections"),
         .connections_per_ip = (uint32_t)broker_setting_number(node, "max.connections.per.ip"),

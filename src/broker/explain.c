@@ -347,3 +347,22 @@ int explain_member_json(struct shard *shard, struct view rest, struct out *out)
     out_text(out, "]}\n");
     return status;
 }
+
+/* ---- as a line ------------------------------------------------------------------------------- */
+
+void explain_say_event(const struct shard *shard,
+                       struct view group,
+                       const struct group_event *event)
+{
+    struct out what;
+    char group_text[300], member_text[200];
+    out_init(&what, shard->mem);
+    put_what(&what, event);
+    struct view words = out_so_far(&what);
+    struct view member = view_of(event->member, event->member_size);
+    say_bytes(member, member_text, sizeof(member_text));
+    say(shard->say, SAY_DEBUG, SAY_IN_GROUP, "group %s: %s%s%.*s",
+        say_bytes(group, group_text, sizeof(group_text)), member_text,
+        event->member_size > 0 ? " " : "", (int)words.size, (const char *)words.data);
+    out_free(&what);
+}

@@ -11,6 +11,12 @@
 int explain_member_json(struct shard *shard, struct view rest, struct out *out);
 int explain_member_text(struct shard *shard, struct view rest, struct out *out);
 
+/* One event of a group as a debug line. */
+struct group_event;
+void explain_say_event(const struct shard *shard,
+                       struct view group,
+                       const struct group_event *event);
+
 /* "ID": a broker's state, what is missing to be unfenced, its session, its last heartbeats. On the
  * shard's thread. 200; 404: no such broker is registered; 400. */
 int explain_broker_json(struct shard *shard, struct view rest, struct out *out);

@@ -44,7 +44,7 @@ const struct net_handler broker_handlers[] = {
     {41, 1, 3,  1, WIRE_BROKER,     handle_delegation_token               },
     {42, 0, 3,  0, WIRE_BROKER,     handle_delete_groups                  },
     {43, 0, 2,  0, BOTH,            handle_forwarded                      },
-    {44, 0, 1,  0, BOTH,            handle_forwarded                      },
+    {44, 0, 1,  0, BOTH,            handle_incremental_alter_configs      },
     {45, 0, 1,  0, BOTH,            handle_forwarded                      },
     {46, 0, 0,  0, BOTH,            handle_forwarded                      },
     {47, 0, 0,  0, WIRE_BROKER,     handle_offset_delete                  },

@@ -105,10 +105,13 @@ static void registered(struct controller_call *call, int16_t error)
     if (error == KAFKA_NONE) error = life->registered.error_code;
     if (error != KAFKA_NONE) {
         life->failed = "the control part refused the registration of the broker part";
-        say(life->node->say, SAY_ERROR, "broker", "%s: %s", life->failed, kafka_error_name(error));
+        say(life->node->say, SAY_ERROR, SAY_IN_BROKER, "%s: %s", life->failed,
+            kafka_error_name(error));
         return;
     }
     life->node->broker_epoch = life->registered.broker_epoch;
+    say(life->node->say, SAY_DEBUG, SAY_IN_BROKER, "registered with epoch %lld and %d listeners",
+        (long long)life->registered.broker_epoch, life->registration.listeners.count);
     if (!shards_registered(life->node)) life->failed = "no memory to tell the shards";
     lifecycle_beat(life);
 }
@@ -119,8 +122,12 @@ static void beaten(struct controller_call *call, int16_t error)
     life->in_flight = false;
     if (error == KAFKA_NONE) error = life->beaten.error_code;
     if (error == KAFKA_NONE) life->unfenced = !life->beaten.is_fenced;
+    say(life->node->say, SAY_DEBUG, SAY_IN_BROKER,
+        "the control part answers a heartbeat: %s, it %s, it is %s", kafka_error_name(error),
+        life->beaten.is_caught_up ? "has read enough" : "is behind",
+        life->beaten.is_fenced ? "fenced" : "unfenced");
     if (error != KAFKA_NONE)
-        say(life->node->say, SAY_WARN, "broker", "a heartbeat to the control part failed: %s",
+        say(life->node->say, SAY_WARN, SAY_IN_BROKER, "a heartbeat to the control part failed: %s",
             kafka_error_name(error));
     if (error == KAFKA_NONE) lifecycle_image_moved(life->node);
 }
@@ -149,6 +156,10 @@ static void lifecycle_beat(struct lifecycle *life)
     life->beat.broker_epoch = node->broker_epoch;
     life->beat.current_metadata_offset = node->image_offset - 1;
     beat_cordons(life);
+    say(node->say, SAY_DEBUG, SAY_IN_BROKER,
+        "a heartbeat with epoch %lld: offset %lld is read, %d directories are cordoned",
+        (long long)node->broker_epoch, (long long)life->beat.current_metadata_offset,
+        life->beat.cordoned_log_dirs.count);
     submit(life, &wire_broker_heartbeat_request, &life->beat, &life->beaten, beaten);
 }
 
@@ -161,7 +172,7 @@ static void look_around(struct lifecycle *life)
     life->beside_others = image_count(node->image, IMAGE_BROKER) > own;
     life->news = life->news || life->beside_others != before;
     if (life->beside_others && !before)
-        say(node->say, SAY_INFO, "broker",
+        say(node->say, SAY_INFO, SAY_IN_BROKER,
             "other brokers are registered: this one keeps what it has and takes no new replicas");
 }
 
@@ -211,7 +222,7 @@ void lifecycle_follow(struct node *node, const struct image_change *change)
     bool before = life->beside_others;
     look_around(life);
     if (before && !life->beside_others)
-        say(node->say, SAY_INFO, "broker",
+        say(node->say, SAY_INFO, SAY_IN_BROKER,
             "no other broker is registered any more: this one takes new replicas again");
 }
 

@@ -43,7 +43,7 @@ static void moves_say(const struct node *node,
     char name[TOPIC_NAME_MAX + 8];
     struct log_dir_info info;
     logs_dir_info(node->logs, directory, &info);
-    say(node->say, event == LOG_MOVE_FAILED ? SAY_ERROR : SAY_INFO, "log",
+    say(node->say, event == LOG_MOVE_FAILED ? SAY_ERROR : SAY_INFO, SAY_IN_LOG,
         "partition %s-%d %s \"%s\"", say_bytes(log_topic(log), name, sizeof(name)),
         log_partition(log), words[event], info.path);
 }

@@ -37,7 +37,7 @@ static uint32_t node_memory_share(const struct node *node, uint32_t usual)
 static void node_log_says(void *context, const char *text)
 {
     struct node *node = context;
-    say(node->say, SAY_WARN, "log", "%s", text);
+    say(node->say, SAY_WARN, SAY_IN_LOG, "%s", text);
 }
 
 static int node_logs(struct node *node)
@@ -70,6 +70,7 @@ static int node_logs(struct node *node)
         .part = node->count > 1 ? &node->logs_part : NULL,
         .say = node_log_says,
         .context = node,
+        .tell = node->say,
     };
     int result = logs_open(node->io, &options, &node->logs);
     if (result == LOGS_OK) {
@@ -78,7 +79,7 @@ static int node_logs(struct node *node)
     }
     const char *reason =
         result > 0 && result < (int)ARRAY_SIZE(reasons) ? reasons[result] : say_errno(result);
-    say(node->say, SAY_ERROR, "node", "could not open the data directories: %s", reason);
+    say(node->say, SAY_ERROR, SAY_IN_NODE, "could not open the data directories: %s", reason);
     return result < 0 ? result : -EINVAL;
 }
 
@@ -307,8 +308,8 @@ static void node_listen_failed(const struct node *node,
     else if (error == -EACCES)
         hint = "; a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)";
     bool six = strchr(host, ':') != NULL;
-    say(node->say, SAY_ERROR, "node", "could not listen on %s%s%s:%u for %s: %s%s", six ? "[" : "",
-        host, six ? "]" : "", in->port, in->name, say_errno(error), hint);
+    say(node->say, SAY_ERROR, SAY_IN_NODE, "could not listen on %s%s%s:%u for %s: %s%s",
+        six ? "[" : "", host, six ? "]" : "", in->port, in->name, say_errno(error), hint);
 }
 
 static int node_listen_one(struct node *node, uint32_t i)
@@ -372,12 +373,12 @@ static int node_become_ready(struct node *node)
         const char *failure = controller_failure(node);
         if (failure == NULL) failure = lifecycle_failure(node);
         if (failure != NULL) {
-            say(node->say, SAY_ERROR, "node", "could not start: %s", failure);
+            say(node->say, SAY_ERROR, SAY_IN_NODE, "could not start: %s", failure);
             return -EIO;
         }
         if (io_now_ms(node->io) >= limit_ms) {
-            say(node->say, SAY_ERROR, "node", "not ready after %lld ms: %s", (long long)most_ms,
-                node_not_ready(node));
+            say(node->say, SAY_ERROR, SAY_IN_NODE, "not ready after %lld ms: %s",
+                (long long)most_ms, node_not_ready(node));
             return -ETIMEDOUT;
         }
         node_turn(node, limit_ms);
@@ -488,7 +489,8 @@ int node_open(const struct node_options *options, struct node **out)
     int result = first == NULL ? -ENOMEM : node_new_all(options, first);
     if (result == 0) result = node_open_parts(first);
     if (result == -ENOMEM)
-        say(options->say, SAY_ERROR, "node", "not enough memory to start; see dohle.memory.max");
+        say(options->say, SAY_ERROR, SAY_IN_NODE,
+            "not enough memory to start; see dohle.memory.max");
     if (result != 0) {
         node_close(first);
         return result;

@@ -139,7 +139,7 @@ static void placed_done(struct controller_call *call, int16_t error)
     struct placed_call *told = container_of(call, struct placed_call, call);
     told->error = error != KAFKA_NONE ? error : told->out.error_code;
     if (told->error != KAFKA_NONE && told->error != KAFKA_NOT_CONTROLLER)
-        say(told->first->say, SAY_WARN, "broker",
+        say(told->first->say, SAY_WARN, SAY_IN_BROKER,
             "the control part was not told where replicas lie: error %d", told->error);
     told->letter.open = placed_returned;
     if (told->owner == told->first)

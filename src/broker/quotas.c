@@ -81,7 +81,7 @@ void quotas_follow(struct node *node, const struct image_change *change)
                 quota_unset(node->quota, (enum quota_kind)key->kind, &entity);
         }
     }
-    if (!done) say(node->say, SAY_ERROR, "quota", "a quota does not hold: no memory for it");
+    if (!done) say(node->say, SAY_ERROR, SAY_IN_QUOTA, "a quota does not hold: no memory for it");
     arena_free(&arena);
     quotas_charging(node);
 }
@@ -102,13 +102,25 @@ static struct quota_client client_of(const struct request *request)
     return (struct quota_client){principal_name(request->principal), request->client_id};
 }
 
-static void count_wait(struct node *node, enum metric metric, int64_t wait_ms)
+static void count_wait(struct node *node,
+                       const struct quota_client *client,
+                       enum metric metric,
+                       int64_t wait_ms)
 {
+    char user[100], id[100];
     struct metrics *metrics = &node->shard->metrics;
     metric_set(metrics, METRIC_QUOTA_BUCKETS, quota_bucket_count(node->quota));
     if (wait_ms <= 0) return;
     metric_add(metrics, metric, 1);
     metric_add(metrics, METRIC_THROTTLE_MS, (uint64_t)wait_ms);
+    if (say_on(node->say, SAY_DEBUG, SAY_IN_QUOTA))
+        say(node->say, SAY_DEBUG, SAY_IN_QUOTA, "user %s, client \"%s\" waits %lld ms for its %s",
+            say_bytes(client->user, user, sizeof(user)),
+            say_bytes(client->client_id, id, sizeof(id)), (long long)wait_ms,
+            metric == METRIC_THROTTLED_FETCH      ? "fetches"
+            : metric == METRIC_THROTTLED_REQUEST  ? "processor time"
+            : metric == METRIC_THROTTLED_MUTATION ? "changes of topics"
+                                                  : "produced bytes");
 }
 
 static int64_t charge_time(struct node *node, struct request *request)
@@ -121,7 +133,7 @@ static int64_t charge_time(struct node *node, struct request *request)
         .now_ms = io_now_ms(node->io),
     };
     int64_t wait_ms = quota_charge(node->quota, &client, &use);
-    count_wait(node, METRIC_THROTTLED_REQUEST, wait_ms);
+    count_wait(node, &client, METRIC_THROTTLED_REQUEST, wait_ms);
     return wait_ms;
 }
 
@@ -134,7 +146,7 @@ int64_t quotas_charge(struct shard *shard, struct request *request, bool answere
         struct quota_client client = client_of(request);
         struct quota_use use = {QUOTA_PRODUCE, request->frame_bytes, io_now_ms(node->io)};
         wait_ms = quota_charge(node->quota, &client, &use);
-        count_wait(node, METRIC_THROTTLED_PRODUCE, wait_ms);
+        count_wait(node, &client, METRIC_THROTTLED_PRODUCE, wait_ms);
     }
     /* Without an answer a request is exempt from the quota on time. */
     int64_t time_wait_ms = answered ? charge_time(node, request) : 0;
@@ -172,7 +184,7 @@ bool quotas_fetch(struct node *node, struct request *request, uint64_t bytes)
                             io_now_ms(node->io)};
     bool limited = quota_any(node->quota, QUOTA_FETCH);
     if (limited) wait_ms = quota_charge(node->quota, &client, &use);
-    count_wait(node, METRIC_THROTTLED_FETCH, wait_ms);
+    count_wait(node, &client, METRIC_THROTTLED_FETCH, wait_ms);
     request_rest(request);
     int64_t time_wait_ms = charge_time(node, request);
     wait_ms = MAX(wait_ms, time_wait_ms);
@@ -208,7 +220,7 @@ bool quotas_mutate(void *context, uint32_t partitions)
     struct quota_client client = client_of(request);
     struct quota_use use = {QUOTA_MUTATION, partitions, io_now_ms(node->io)};
     int64_t wait_ms = quota_mutate(node->quota, &client, &use, is_strict(call), &allowed);
-    count_wait(node, METRIC_THROTTLED_MUTATION, wait_ms);
+    count_wait(node, &client, METRIC_THROTTLED_MUTATION, wait_ms);
     request_throttle(request, wait_ms);
     return allowed;
 }

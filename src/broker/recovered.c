@@ -28,7 +28,7 @@ static void recovered_done(struct controller_call *call, int16_t error)
     struct node *first = told->first;
     if (error == KAFKA_NONE) error = told->out.error_code;
     if (error != KAFKA_NONE && error != KAFKA_NOT_CONTROLLER)
-        say(first->say, SAY_WARN, "broker", "the control part was not told who recovered: %s",
+        say(first->say, SAY_WARN, SAY_IN_BROKER, "the control part was not told who recovered: %s",
             kafka_error_name(error));
     arena_free(&told->arena);
     mem_put(first->mem, told, sizeof(*told));

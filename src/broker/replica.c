@@ -123,7 +123,7 @@ static void replica_attach(struct replica *replica, const struct image_topic *to
     if (replica->log_error != LOG_OK) {
         replica->log = NULL;
         char name[TOPIC_NAME_MAX + 8];
-        say(node->say, SAY_ERROR, "log",
+        say(node->say, SAY_ERROR, SAY_IN_LOG,
             "partition %s-%d is not usable here: its log directory is offline or its folder is gone",
             say_bytes(topic->name, name, sizeof(name)), replica->partition);
         return;
@@ -225,7 +225,7 @@ void replicas_follow(struct node *node, const struct image_change *change)
         bool is_new = now->leader_epoch == 0 && node->broker_epoch >= 0;
         replica = replica_make(node, change->topic, change->partition, is_new);
         if (replica == NULL) {
-            say(node->say, SAY_ERROR, "log", "no memory for a replica");
+            say(node->say, SAY_ERROR, SAY_IN_LOG, "no memory for a replica");
             return;
         }
     }
@@ -269,7 +269,7 @@ static bool replica_settle(void *context, struct log *log)
     struct node *node = context;
     char name[TOPIC_NAME_MAX + 8];
     if (replica_given(node, log) || replica_given(node->peers[0], log)) return true;
-    say(node->say, SAY_WARN, "log",
+    say(node->say, SAY_WARN, SAY_IN_LOG,
         "partition %s-%d is on the disk and not this node's by the metadata: its folder is renamed "
         "to *-stray and left there",
         say_bytes(log_topic(log), name, sizeof(name)), log_partition(log));

@@ -71,7 +71,7 @@ static void published_opened(void *owner, struct letter *letter)
         node->image_offset = published->offset_end;
     } else {
         image_undo(node->image, node->image_offset); /* All of a batch, or nothing. */
-        say(node->say, SAY_ERROR, "node", "shard %u: %s", node->index, node->failed);
+        say(node->say, SAY_ERROR, SAY_IN_NODE, "shard %u: %s", node->index, node->failed);
     }
     arena_free(&applying.arena);
     buf_release(batches);

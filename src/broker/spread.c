@@ -121,6 +121,7 @@ static const struct spread_rule rules[] = {
      .request = {offsetof(struct delete_groups_request, groups_names), sizeof(struct view), 0},
      .response = ARRAY_OF(delete_groups_response, results,
                           delete_groups_response_deletable_group_result, group_id)},
+    {.api_key = 44, .place = PLACE_CONTROL},
     GROUP(47, offset_delete_request),
     {.api_key = 61, .place = PLACE_TOPICS,
      .request = ARRAY_OF(describe_producers_request, topics,

@@ -37,7 +37,7 @@ static void say_about(const struct settings *settings,
 {
     char where[512], name[128], value[256];
     place(settings, property, where, sizeof(where));
-    say(settings->say, level, "config", "%s%s = \"%s\": %s", where,
+    say(settings->say, level, SAY_IN_CONFIG, "%s%s = \"%s\": %s", where,
         say_bytes(property->name, name, sizeof(name)),
         say_bytes(property->value, value, sizeof(value)), message);
 }
@@ -54,7 +54,7 @@ void settings_fault(struct settings *settings, const char *name, const char *for
     if (property != NULL)
         say_about(settings, SAY_ERROR, property, message);
     else
-        say(settings->say, SAY_ERROR, "config", "%s: %s", name, message);
+        say(settings->say, SAY_ERROR, SAY_IN_CONFIG, "%s: %s", name, message);
 }
 
 /* ---- names and values ------------------------------------------------------------------------ */
@@ -304,11 +304,11 @@ static void tell_ignored(const struct settings *settings, const struct settings_
             JOIN(settings->config, names, names.size > 0 ? VIEW(", ") : VIEW_EMPTY, property->name);
     }
     if (names.size > 0)
-        say(settings->say, SAY_INFO, "config",
+        say(settings->say, SAY_INFO, SAY_IN_CONFIG,
             "taken and without effect here: %.*s; `dohle config explain NAME` tells of each",
             (int)names.size, (const char *)names.data);
     if (source->data != NULL && (is_given(settings, "log.dirs") || is_given(settings, "log.dir")))
-        say(settings->say, SAY_INFO, "config", "log.dirs is left aside: --data %s is given",
+        say(settings->say, SAY_INFO, SAY_IN_CONFIG, "log.dirs is left aside: --data %s is given",
             source->data);
 }
 
@@ -326,7 +326,7 @@ static bool read_file(struct settings *settings, const struct settings_source *s
     enum properties_result result =
         properties_parse(&settings->given, source->text, settings->config, &line);
     if (result == PROPERTIES_OK) return true;
-    say(settings->say, SAY_ERROR, "config", "%s:%u: %s", source->file, line, words[result]);
+    say(settings->say, SAY_ERROR, SAY_IN_CONFIG, "%s:%u: %s", source->file, line, words[result]);
     return false;
 }
 
@@ -334,14 +334,14 @@ static bool read_set(struct settings *settings, const char *text)
 {
     const char *sign = strchr(text, '=');
     if (sign == NULL || sign == text) {
-        say(settings->say, SAY_ERROR, "config", "--set %s: is not name=value", text);
+        say(settings->say, SAY_ERROR, SAY_IN_CONFIG, "--set %s: is not name=value", text);
         return false;
     }
     enum properties_result result =
         properties_set(&settings->given, view_of(text, (uint32_t)(sign - text)),
                        view_of_string(sign + 1), settings->config);
     if (result == PROPERTIES_OK) return true;
-    say(settings->say, SAY_ERROR, "config", "--set %s: no memory", text);
+    say(settings->say, SAY_ERROR, SAY_IN_CONFIG, "--set %s: no memory", text);
     return false;
 }
 

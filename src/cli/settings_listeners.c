@@ -359,7 +359,7 @@ static void warn_open(const struct settings *settings)
         if (secured(listener->protocol) ||
             (listener->host[0] != '\0' && !reaches_others(listener->host)))
             continue;
-        say(settings->say, SAY_WARN, "config",
+        say(settings->say, SAY_WARN, SAY_IN_CONFIG,
             "listener %s is open to the network and asks nobody who they are", listener->name);
     }
 }

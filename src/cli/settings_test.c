@@ -39,7 +39,7 @@ static void catch_line(void *context, const char *line, size_t size)
 static void rig_open(struct rig *rig)
 {
     *rig = (struct rig){
-        .say = {.level = SAY_INFO, .sink = catch_line, .wall_ms = no_time}
+        .say = {.sink = catch_line, .wall_ms = no_time}
     };
     rig->say.context = rig;
     memory_init(&rig->mem, 0);

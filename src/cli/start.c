@@ -57,6 +57,7 @@ struct start {
     struct cli *cli;
     int64_t exec_us; /* When the program was executed, on the monotonic clock. */
     struct say say;
+    struct say_levels levels;
     struct mem mem;
     struct arena config;
     struct settings settings;
@@ -227,7 +228,7 @@ static enum cli_exit open_console(struct start *start)
     };
     if (console_start(&options, &start->console) != 0) return CLI_FAILED; /* It has said why. */
     if (console_address(start->console)[0] != '\0')
-        say(&start->say, SAY_INFO, "start", "health and metrics on http://%s",
+        say(&start->say, SAY_INFO, SAY_IN_START, "health and metrics on http://%s",
             console_address(start->console));
     return CLI_OK;
 }
@@ -356,7 +357,8 @@ static enum cli_exit serve(struct start *start)
     code = run_shards(start);
     start_notify("STOPPING=1");
     if (code != CLI_OK) return code;
-    say(&start->say, SAY_INFO, "start", "stopping: %s", "requests are answered, logs are synced");
+    say(&start->say, SAY_INFO, SAY_IN_START, "stopping: %s",
+        "requests are answered, logs are synced");
     return CLI_OK;
 }
 
@@ -408,13 +410,13 @@ static int run(struct cli *cli)
 {
     struct start start = {.cli = cli, .exec_us = find_exec_us()};
     const char *format = cli_value(cli, "log"), *level = cli_value(cli, "log-level");
-    start.say = (struct say){.fd = STDERR_FILENO, .level = SAY_INFO};
+    start.say = (struct say){.fd = STDERR_FILENO, .levels = &start.levels};
     start.say.json = format != NULL && strcmp(format, "json") == 0;
-    if (level != NULL)
-        start.say.level = level[0] == 'd'   ? SAY_DEBUG
-                          : level[0] == 'w' ? SAY_WARN
-                          : level[0] == 'e' ? SAY_ERROR
-                                            : SAY_INFO;
+    say_levels_init(&start.levels, level == NULL     ? SAY_INFO
+                                   : level[0] == 'd' ? SAY_DEBUG
+                                   : level[0] == 'w' ? SAY_WARN
+                                   : level[0] == 'e' ? SAY_ERROR
+                                                     : SAY_INFO);
     catch_signals();
     arena_init(&start.config, cli->mem, 0);
     enum cli_exit code = CLI_OK;

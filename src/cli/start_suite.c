@@ -203,7 +203,7 @@ static bool check_reply(struct view frame, struct mem *mem, const struct say *sa
         if (topic->error_code == 0) continue;
         char name[256], message[256];
         fine = false;
-        say(say_to, SAY_ERROR, "start", "topic %s was not created: %s, %s",
+        say(say_to, SAY_ERROR, SAY_IN_START, "topic %s was not created: %s, %s",
             say_bytes(topic->name, name, sizeof(name)), kafka_error_name(topic->error_code),
             say_bytes(topic->error_message, message, sizeof(message)));
     }
@@ -239,7 +239,7 @@ bool start_test_topics(const struct start_test *test, struct node *node, const s
         size = receive_frame(fd, node, bytes, sizeof(bytes));
     if (fd >= 0) close(fd);
     if (size < 5) {
-        say(say_to, SAY_ERROR, "start", "the topics were not created: %s",
+        say(say_to, SAY_ERROR, SAY_IN_START, "the topics were not created: %s",
             fd < 0 ? "no connection" : "no answer");
         return false;
     }

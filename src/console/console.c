@@ -92,7 +92,7 @@ static int listen_tcp(struct console *console)
         return 0;
     }
     bool soft = options->address_is_default && fd == -EADDRINUSE;
-    say(options->say, soft ? SAY_WARN : SAY_ERROR, "console",
+    say(options->say, soft ? SAY_WARN : SAY_ERROR, SAY_IN_CONSOLE,
         "could not listen on dohle.http.listener = %s: %s%s", options->address, strerror(-fd),
         fd == -EADDRINUSE ? "; set it to another port, or to nothing for none" : "");
     return soft ? 0 : fd;
@@ -105,7 +105,7 @@ static void listen_unix(struct console *console)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (options->socket_path == NULL) return;
     if (strlen(options->socket_path) >= sizeof(address.sun_path)) {
-        say(options->say, SAY_WARN, "console",
+        say(options->say, SAY_WARN, SAY_IN_CONSOLE,
             "no socket in the data directory: its path is too long");
         return;
     }
@@ -121,7 +121,7 @@ static void listen_unix(struct console *console)
         return;
     }
     console->socket_path[0] = '\0';
-    say(options->say, SAY_WARN, "console", "no socket at %s: %s", options->socket_path,
+    say(options->say, SAY_WARN, SAY_IN_CONSOLE, "no socket at %s: %s", options->socket_path,
         strerror(-fd));
 }
 
@@ -157,7 +157,7 @@ static void *wait_main(void *argument)
             tried = true;
             console->http = http_start(console);
             if (console->http == NULL)
-                say(console->options.say, SAY_WARN, "console",
+                say(console->options.say, SAY_WARN, SAY_IN_CONSOLE,
                     "nothing is served by HTTP: libmicrohttpd cannot be loaded");
         }
         for (int i = 0; i < 2; i++) {

@@ -32,6 +32,7 @@
 #include "gen/errors.h"
 
 struct groups;
+struct group_event;
 
 struct join_group_request;
 struct join_group_response;
@@ -49,6 +50,9 @@ struct group_options {
     uint32_t size_max;           /* group.max.size */
     uint32_t metadata_max_bytes; /* offset.metadata.max.bytes, in UTF-16 units as Kafka counts */
     int64_t retention_ms;        /* offsets.retention.minutes */
+    /* Told each event of a group when it is remembered (group_story.h), or NULL. */
+    void (*told)(void *context, struct view group, const struct group_event *event);
+    void *told_context;
 };
 
 /* A Join or Sync from its step to its answer. The caller's; it stays until it comes back from

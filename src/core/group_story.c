@@ -89,6 +89,8 @@ void group_tell(struct group *group, const struct group_telling *telling)
         .member_size = (uint8_t)MIN(telling->member.size, GROUP_EVENT_ID_BYTES),
     };
     if (event->member_size > 0) memcpy(event->member, telling->member.data, event->member_size);
+    if (groups->options.told != NULL)
+        groups->options.told(groups->options.told_context, group->id, event);
 }
 
 void group_tell_state(struct group *group)

@@ -328,6 +328,7 @@ static void clean_end(struct clean *clean, int64_t result)
         log->checkpoint_cleaner = clean->map.offset_end;
         logs->cleaner_moved = true;
         logs->cleaned++;
+        log_debug(log, "compacted up to offset %lld", (long long)clean->map.offset_end);
     } else if (result < 0 && result != -ENOMEM && result != -ECANCELED) {
         log_directory_fail(log->directory, result);
     }

@@ -16,6 +16,7 @@
 
 #include "log/log.h"
 #include "log/log_dir.h"
+#include "sys/say.h"
 
 struct logs;
 
@@ -69,6 +70,7 @@ struct logs_options {
     /* Told in plain words, lower case, no full stop: what an operator must know. May be NULL. */
     void (*say)(void *context, const char *text);
     void *context;
+    const struct say *tell; /* What only debugging wants to know. May be NULL. */
 };
 
 enum logs_result {

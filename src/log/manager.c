@@ -27,6 +27,19 @@ void logs_say(struct logs *logs, const char *format, ...)
     logs->options.say(logs->options.context, text);
 }
 
+void log_debug(const struct log *log, const char *format, ...)
+{
+    const struct say *to = log->logs->options.tell;
+    if (to == NULL || !say_on(to, SAY_DEBUG, SAY_IN_LOG)) return;
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    say(to, SAY_DEBUG, SAY_IN_LOG, "partition %.*s-%d: %s", (int)log->topic.size,
+        (const char *)log->topic.data, log->partition, text);
+}
+
 /* ---- start: identity --------------------------------------------------------------------------
  */
 

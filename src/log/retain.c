@@ -111,6 +111,8 @@ static bool retain_delete(struct log *log, uint32_t count, bool at_once)
         log_unsynced_drop(segment);
         segment_free(mem, segment);
     }
+    log_debug(log, "%u segments deleted, it begins with offset %lld now", count,
+              (long long)left->base);
     log->segment_count -= count;
     memmove(log->segments, log->segments + count, log->segment_count * sizeof(log->segments[0]));
     log->touched = true;

@@ -123,6 +123,7 @@ int log_roll_to(struct log *log, int64_t base)
     old->modified_wall_ms = segment->created_wall_ms;
     old->sealing = true;
     log_work_add(log, &seal->work);
+    log_debug(log, "a new segment from offset %lld on", (long long)base);
     return LOG_OK;
 }
 

@@ -632,3 +632,5 @@ int64_t log_ballast_turn(struct log_directory *directory, int64_t now_ms);
 
 /* manager.c */
 void logs_say(struct logs *logs, const char *format, ...) PRINTF(2, 3);
+/* Not hot: of segments, not of appends. */
+void log_debug(const struct log *log, const char *format, ...) PRINTF(2, 3);

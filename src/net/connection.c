@@ -470,6 +470,9 @@ void connection_turn_away(struct connection *connection, int64_t until_ms)
 static void connection_begin(struct connection *connection)
 {
     struct shard *shard = connection->shard;
+    if (say_on(shard->say, SAY_DEBUG, SAY_IN_NET))
+        say(shard->say, SAY_DEBUG, SAY_IN_NET, "connection from %s:%u on %s opened",
+            connection->peer.host, connection->peer.port, connection->listener->name);
     list_append(&shard->state->connections, &connection->link);
     shard->state->connection_count++;
     connection->read_ms = connection->active_ms = io_now_ms(shard->io);
@@ -564,10 +567,16 @@ static void say_closed(const struct connection *connection, const char *why)
 {
     struct shard *shard = connection->shard;
     uint32_t dropped;
+    if (why == NULL) {
+        say(shard->say, SAY_DEBUG, SAY_IN_NET, "connection from %s:%u on %s ended",
+            connection->peer.host, connection->peer.port, connection->listener->name);
+        return;
+    }
     if (!say_allowed(&shard->state->limits[NET_LIMITED_CLOSED], io_now_ms(shard->io), &dropped))
         return;
-    say(shard->say, SAY_WARN, "net", "connection from %s:%u on %s closed: %s (%u more not shown)",
-        connection->peer.host, connection->peer.port, connection->listener->name, why, dropped);
+    say(shard->say, SAY_WARN, SAY_IN_NET,
+        "connection from %s:%u on %s closed: %s (%u more not shown)", connection->peer.host,
+        connection->peer.port, connection->listener->name, why, dropped);
 }
 
 void connection_close(struct connection *connection, const char *why)
@@ -577,7 +586,7 @@ void connection_close(struct connection *connection, const char *why)
     struct shard_state *state = shard->state;
     connection->closed = true;
     metric_add(&shard->metrics, METRIC_CONNECTIONS_CLOSED, 1);
-    if (why != NULL) say_closed(connection, why);
+    say_closed(connection, why);
     io_stream_close(shard->io, connection->stream);
     connection->stream = NULL;
     shard_timer_cancel(&connection->unmute);

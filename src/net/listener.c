@@ -116,7 +116,7 @@ static void accepted(void *context, struct io_stream *stream, const struct io_ad
     metric_add(&shard->metrics, METRIC_CONNECTIONS_REFUSED, 1);
     uint32_t dropped;
     if (say_allowed(&shard->state->limits[NET_LIMITED_REFUSED], io_now_ms(shard->io), &dropped))
-        say(shard->say, SAY_WARN, "net", "connection from %s refused: %s (%u more not shown)",
+        say(shard->say, SAY_WARN, SAY_IN_NET, "connection from %s refused: %s (%u more not shown)",
             peer->host, why, dropped);
 }
 
@@ -141,7 +141,7 @@ static int listen_all(struct listener *listener, const struct listener_options *
         int result = listen_socket(listener, &options->addresses[i]);
         if (result == 0) continue;
         if (i == 0 || (result != -EADDRNOTAVAIL && result != -EAFNOSUPPORT)) return result;
-        say(listener->shard->say, SAY_INFO, "net",
+        say(listener->shard->say, SAY_INFO, SAY_IN_NET,
             "not listening on %s: the machine has no such address", options->addresses[i].host);
     }
     return 0;

@@ -126,7 +126,7 @@ static void say_request(struct request *request,
     char client[80], from[sizeof(request->peer->host) + 8] = "a closed connection";
     const struct io_address *peer = request->peer;
     if (peer != NULL) (void)snprintf(from, sizeof(from), "%s:%u", peer->host, peer->port);
-    say(request->shard->say, level, "request",
+    say(request->shard->say, level, SAY_IN_REQUEST,
         "%s%s v%d from %s on %s, client \"%s\", id %d: %u bytes, %lld ms", word, request->api->name,
         request->version, from, request->listener->name,
         say_bytes(request->client_id, client, sizeof(client)), request->correlation_id,
@@ -149,6 +149,8 @@ static void account(struct request *request)
             say_request(request, SAY_WARN, "slow: ", took_ms);
     } else if (settings->log_requests) {
         say_request(request, SAY_INFO, "", took_ms);
+    } else if (say_on(shard->say, SAY_DEBUG, SAY_IN_REQUEST)) {
+        say_request(request, SAY_DEBUG, "", took_ms);
     }
 }
 

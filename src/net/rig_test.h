@@ -213,10 +213,7 @@ __attribute__((unused)) static void rig_open_shards(struct rig *rig,
                                                     struct shard_settings settings,
                                                     uint32_t count)
 {
-    *rig = (struct rig){
-        .say = {.level = SAY_INFO, .sink = catch_line},
-          .count = count
-    };
+    *rig = (struct rig){.say = {.sink = catch_line}, .count = count};
     rig->say.context = rig;
     memory_init(&rig->mem, 0);
     for (uint32_t i = 0; i < count; i++) {

@@ -7,7 +7,56 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
+static const char *const level_names[] = {"trace", "debug", "info", "warn", "error", "fatal"};
+
+static const char *const area_names[] = {
+    [SAY_IN_ROOT] = "root",
+    [SAY_IN_BROKER] = "broker",
+    [SAY_IN_CONFIG] = "config",
+    [SAY_IN_CONSOLE] = "console",
+    [SAY_IN_CONTROLLER] = "controller",
+    [SAY_IN_GROUP] = "group",
+    [SAY_IN_LOG] = "log",
+    [SAY_IN_NET] = "net",
+    [SAY_IN_NODE] = "node",
+    [SAY_IN_QUOTA] = "quota",
+    [SAY_IN_REQUEST] = "request",
+    [SAY_IN_START] = "start",
+};
+_Static_assert(ARRAY_SIZE(area_names) == SAY_AREAS, "each area has its word");
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+void say_levels_init(struct say_levels *levels, enum say_level root)
+{
+    for (uint32_t i = 0; i < SAY_AREAS; i++)
+        atomic_store_explicit(&levels->own[i], 0, memory_order_relaxed);
+    say_set(levels, SAY_IN_ROOT, root);
+}
+
+void say_set(struct say_levels *levels, enum say_area area, enum say_level level)
+{
+    assert(area < SAY_AREAS);
+    if (area == SAY_IN_ROOT)
+        atomic_store_explicit(&levels->root, (uint8_t)level, memory_order_relaxed);
+    else
+        atomic_store_explicit(&levels->own[area], (uint8_t)(level + 1), memory_order_relaxed);
+}
+
+void say_unset(struct say_levels *levels, enum say_area area)
+{
+    assert(area != SAY_IN_ROOT);
+    assert(area < SAY_AREAS);
+    atomic_store_explicit(&levels->own[area], 0, memory_order_relaxed);
+}
+
+const char *say_area_name(enum say_area area)
+{
+    assert(area < SAY_AREAS);
+    return area_names[area];
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static int64_t wall_ms(const struct say *say)
 {
@@ -125,9 +174,10 @@ static size_t format_plain(const struct say *say,
     return at + 1;
 }
 
-void say(const struct say *say, enum say_level level, const char *part, const char *format, ...)
+void say(const struct say *say, enum say_level level, enum say_area area, const char *format, ...)
 {
-    if (level < say->level || (say->sink == NULL && say->fd < 0)) return;
+    if (!say_on(say, level, area) || (say->sink == NULL && say->fd < 0)) return;
+    const char *part = say_area_name(area);
     char message[SAY_LINE_BYTES];
     va_list list;
     va_start(list, format);

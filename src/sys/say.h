@@ -7,17 +7,44 @@
  * stop; a hint follows after "; ". A kind of line that a client can cause is limited by a
  * struct say_limit: a flood costs SAY_LIMIT_LINES lines per SAY_LIMIT_MS and a count.
  *
- * Thread: any; a line is one write(2). No state but the struct's. */
+ * Thread: any; a line is one write(2). No state but the structs'. */
 #pragma once
+
+#include <stdatomic.h>
 
 #include "base/base.h"
 #include "base/view.h"
 
-enum say_level { SAY_DEBUG, SAY_INFO, SAY_WARN, SAY_ERROR };
+/* No line is a TRACE or a FATAL: they only bound what is said, everything or nothing. */
+enum say_level { SAY_TRACE, SAY_DEBUG, SAY_INFO, SAY_WARN, SAY_ERROR, SAY_FATAL };
+
+/* What a line is about; each is one of Kafka's loggers too, by the word that the line shows. No
+ * line is of the root: it is what holds for the areas that have no level of their own. */
+enum say_area {
+    SAY_IN_ROOT,
+    SAY_IN_BROKER,
+    SAY_IN_CONFIG,
+    SAY_IN_CONSOLE,
+    SAY_IN_CONTROLLER,
+    SAY_IN_GROUP,
+    SAY_IN_LOG,
+    SAY_IN_NET,
+    SAY_IN_NODE,
+    SAY_IN_QUOTA,
+    SAY_IN_REQUEST,
+    SAY_IN_START,
+    SAY_AREAS
+};
+
+/* The least that is said, by area; may change while lines are said. Zero is not a start. */
+struct say_levels {
+    _Atomic uint8_t root;
+    _Atomic uint8_t own[SAY_AREAS]; /* A level and one, or 0: as the root. */
+};
 
 struct say {
-    int fd;               /* -1: nowhere. */
-    enum say_level level; /* Lines below it are dropped before they are formatted. */
+    int fd;                    /* -1: nowhere. */
+    struct say_levels *levels; /* NULL: SAY_INFO everywhere. */
     bool json;
     /* The wall clock for the time stamp; NULL: the real one. The simulator gives its own. */
     int64_t (*wall_ms)(void *context);
@@ -29,9 +56,34 @@ struct say {
 /* At most this many bytes a line; what is longer is cut and ends in "...". */
 #define SAY_LINE_BYTES 2048u
 
-/* Say one line. `part` is the folder or the subject: "net", "config". */
-void say(const struct say *say, enum say_level level, const char *part, const char *format, ...)
+/* Say one line, or drop it before it is formatted. */
+void say(const struct say *say, enum say_level level, enum say_area area, const char *format, ...)
     PRINTF(4, 5);
+
+/* All areas at this level. */
+void say_levels_init(struct say_levels *levels, enum say_level root);
+
+/* Set an area's level, or take it away: then the root's holds. The root's cannot be taken away. */
+void say_set(struct say_levels *levels, enum say_area area, enum say_level level);
+void say_unset(struct say_levels *levels, enum say_area area);
+
+/* The level that holds. Two loads at most. */
+static inline enum say_level say_level_of(const struct say *say, enum say_area area)
+{
+    if (say->levels == NULL) return SAY_INFO;
+    uint8_t own = atomic_load_explicit(&say->levels->own[area], memory_order_relaxed);
+    if (own > 0) return (enum say_level)(own - 1);
+    return (enum say_level)atomic_load_explicit(&say->levels->root, memory_order_relaxed);
+}
+
+/* Would a line be said? Asked before a line whose words cost something. */
+static inline bool say_on(const struct say *say, enum say_level level, enum say_area area)
+{
+    return level >= say_level_of(say, area);
+}
+
+/* "net"; "root". */
+const char *say_area_name(enum say_area area);
 
 /* What a negative errno means: "No space left on device". Static text. */
 const char *say_errno(int error);

@@ -33,11 +33,7 @@ static void catch_line(void *context, const char *line, size_t size)
 static struct say sayer(struct caught *caught, bool json)
 {
     *caught = (struct caught){0};
-    return (struct say){.level = SAY_INFO,
-                        .json = json,
-                        .wall_ms = fixed_wall,
-                        .sink = catch_line,
-                        .context = caught};
+    return (struct say){.json = json, .wall_ms = fixed_wall, .sink = catch_line, .context = caught};
 }
 
 static void readable(void **state)
@@ -45,12 +41,34 @@ static void readable(void **state)
     (void)state;
     struct caught caught;
     struct say s = sayer(&caught, false);
-    say(&s, SAY_WARN, "net", "closed after %d ms", 7);
+    say(&s, SAY_WARN, SAY_IN_NET, "closed after %d ms", 7);
     assert_string_equal(caught.line, "2026-11-30 07:03:11.042 warn net: closed after 7 ms\n");
-    say(&s, SAY_DEBUG, "net", "not said");
+    say(&s, SAY_DEBUG, SAY_IN_NET, "not said");
     assert_int_equal(caught.count, 1);
-    say(&s, SAY_ERROR, "net", "two\nlines");
+    say(&s, SAY_ERROR, SAY_IN_NET, "two\nlines");
     assert_string_equal(caught.line, "2026-11-30 07:03:11.042 error net: two lines\n");
+}
+
+static void levels_of_areas(void **state)
+{
+    (void)state;
+    struct caught caught;
+    struct say_levels levels;
+    struct say s = sayer(&caught, false);
+    s.levels = &levels;
+    say_levels_init(&levels, SAY_WARN);
+    say(&s, SAY_INFO, SAY_IN_NET, "not said");
+    say_set(&levels, SAY_IN_NET, SAY_TRACE);
+    say(&s, SAY_DEBUG, SAY_IN_NET, "said");
+    say(&s, SAY_INFO, SAY_IN_LOG, "not said");
+    assert_int_equal(caught.count, 1);
+    say_set(&levels, SAY_IN_ROOT, SAY_FATAL);
+    say(&s, SAY_ERROR, SAY_IN_LOG, "not said");
+    assert_true(say_on(&s, SAY_DEBUG, SAY_IN_NET));
+    say_unset(&levels, SAY_IN_NET);
+    assert_false(say_on(&s, SAY_ERROR, SAY_IN_NET));
+    assert_int_equal(say_level_of(&s, SAY_IN_NET), SAY_FATAL);
+    assert_int_equal(caught.count, 1);
 }
 
 static void json(void **state)
@@ -58,7 +76,7 @@ static void json(void **state)
     (void)state;
     struct caught caught;
     struct say s = sayer(&caught, true);
-    say(&s, SAY_INFO, "net", "a \"b\" \\ \n");
+    say(&s, SAY_INFO, SAY_IN_NET, "a \"b\" \\ \n");
     assert_string_equal(caught.line,
                         "{\"time\":\"2026-11-30T07:03:11.042Z\",\"level\":\"info\","
                         "\"part\":\"net\",\"message\":\"a \\\"b\\\" \\\\ \\u000a\"}\n");
@@ -72,7 +90,7 @@ static void long_lines(void **state)
         memset(text, style == 0 ? 'x' : '\x01', sizeof(text) - 1);
         struct caught caught;
         struct say s = sayer(&caught, style == 1);
-        say(&s, SAY_INFO, "net", "%s", text);
+        say(&s, SAY_INFO, SAY_IN_NET, "%s", text);
         assert_int_equal(caught.count, 1);
         assert_int_equal(caught.line[caught.size - 1], '\n');
         assert_null(memchr(caught.line, '\n', caught.size - 1));
@@ -129,8 +147,9 @@ static void reasons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readable), cmocka_unit_test(json),   cmocka_unit_test(long_lines),
-        cmocka_unit_test(escapes),  cmocka_unit_test(floods), cmocka_unit_test(reasons),
+        cmocka_unit_test(readable),   cmocka_unit_test(levels_of_areas), cmocka_unit_test(json),
+        cmocka_unit_test(long_lines), cmocka_unit_test(escapes),         cmocka_unit_test(floods),
+        cmocka_unit_test(reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,8 +31,6 @@ ACCEPTED = [
     (r"topics.create_configs", r"internal.segment.bytes", r"Configs", "settings for Kafka's own tests are not shown"),
     (r"configs.describe_broker", r"^broker", r"\.dohle\.", "settings of our own"),
     (r"configs.describe_broker", r"^broker", r"\.(controller\.quorum\.bootstrap\.servers\.|listeners\.|log\.initial\.task\.delay\.ms)", "what the two were started with"),
-    (r"configs.describe_broker", r"^loggers", r"", "there are no loggers of log4j here"),
-    (r"configs.alter_broker", r"no.such.logger", r"", "there are no loggers of log4j here"),
     (r"admin.quotas", r"\"a\"}.*\"b\"}", r"", "an entity of two users: refused, where Kafka's map keeps one"),
     (r"admin.quotas", r"^AlterClientQuotas v. .*ann.*ann", r"Entries$", "an entity that is named twice: refused twice, where Kafka's map keeps one"),
     (r"admin.controller", r"^ApiVersions", r"^\.ApiKeys\.\d+$", NOT_BUILT),

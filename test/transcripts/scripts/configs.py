@@ -155,6 +155,63 @@ def script_alter_broker(side):
     side.ask("IncrementalAlterConfigs", 1, {"Resources": [{"ResourceType": LOGGER, "ResourceName": "1", "Configs": [{"Name": "no.such.logger", "ConfigOperation": SET, "Value": "INFO"}]}]})
 
 
+def script_loggers(side):
+    """Levels of log lines. Each side has loggers of its own beside `root`: one of them stands for all."""
+    everything = describe(side, LOGGER, "1")["Results"][0]["Configs"]
+    area = sorted(item["Name"] for item in everything if item["Name"] not in ("root", "request"))[0]
+
+    def level(label):
+        for name in (area, "root"):
+            answer = describe(side, LOGGER, "1", keys=[name], IncludeSynonyms=True)
+            for item in answer["Results"][0]["Configs"]:
+                item["Name"] = "root" if item["Name"] == "root" else "AREA"
+            side.note(f"{label}: the level of {'root' if name == 'root' else 'AREA'}", answer)
+
+    def change(*ops, name="1", version=1, only=False, on="a"):
+        answer = side.ask("IncrementalAlterConfigs", version, {"ValidateOnly": only, "Resources": [{"ResourceType": LOGGER, "ResourceName": name, "Configs": [
+            {"Name": area if n == "AREA" else n, "ConfigOperation": op, "Value": v} for n, op, v in ops]}]}, on=on, quiet=True)
+        label = f"{name!r} {ops} v{version}{' only' if only else ''} {on}"
+        side.note(label, answer)
+        level(label)
+
+    change(("root", SET, "INFO"))
+    for value in ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "debug", "OFF", "ALL", "", "NOPE", " INFO", None):
+        change(("AREA", SET, value))
+    change(("AREA", SET, "WARN"), version=0)
+    for value in (None, "", "x"):
+        change(("AREA", DELETE, value))
+        change(("root", DELETE, value))
+    change(("root", SET, "ERROR"))
+    change(("AREA", SET, "DEBUG"))
+    change(("root", SET, "WARN"))
+    for op in (APPEND, SUBTRACT, 4, -1):
+        change(("AREA", op, "INFO"))
+        change(("no.such.logger", op, "INFO"))
+    for op in (SET, DELETE):
+        for name in ("no.such.logger", "", "ROOT"):
+            change((name, op, "INFO"))
+    change(("AREA", SET, "FATAL"), only=True)
+    change(("AREA", SET, "NOPE"), only=True)
+    change(("AREA", SET, "FATAL"), ("AREA", SET, "INFO"))
+    change(("AREA", SET, "FATAL"), ("no.such.logger", SET, "INFO"))
+    change(("AREA", SET, "FATAL"), ("root", DELETE, None))
+    change()
+    for name in ("2", "x", "", "-1", "01", " 1"):
+        change(("AREA", SET, "FATAL"), name=name)
+        told(side, f"loggers of {name!r}", describe(side, LOGGER, name, keys=["root"]))
+    change(("AREA", SET, "ERROR"), on="controller")
+    change(("no.such.logger", SET, "ERROR"), on="controller")
+    resource = {"ResourceType": LOGGER, "ResourceName": "1", "Configs": [{"Name": area, "ConfigOperation": SET, "Value": "TRACE"}]}
+    other = {"ResourceType": BROKER, "ResourceName": "1", "Configs": [{"Name": "message.max.bytes", "ConfigOperation": SET, "Value": "1048588"}]}
+    for label, resources in (("twice", [resource, resource]), ("of two names", [resource, {**resource, "ResourceName": "01"}]),
+                             ("and a broker", [resource, other]), ("after a broker", [other, resource])):
+        side.note(f"loggers {label}", side.ask("IncrementalAlterConfigs", 1, {"Resources": resources}, quiet=True))
+        level(label)
+    side.note("replaced", side.ask("AlterConfigs", 2, {"Resources": [{"ResourceType": LOGGER, "ResourceName": "1", "Configs": [{"Name": "root", "Value": "INFO"}]}]}, quiet=True))
+    change(("AREA", DELETE, None))
+    change(("root", SET, "INFO"))
+
+
 def script_alter_others(side):
     for op in (("consumer.session.timeout.ms", SET, "50000"), ("consumer.session.timeout.ms", SET, "1"), ("consumer.session.timeout.ms", SET, "x"), ("no.such", SET, "1"), ("consumer.heartbeat.interval.ms", SET, "6000"),
                ("share.auto.offset.reset", SET, "latest"), ("share.auto.offset.reset", SET, "x"), ("streams.num.standby.replicas", SET, "1"), ("streams.num.standby.replicas", SET, "9"), ("consumer.session.timeout.ms", DELETE, None)):
