@@ -57,6 +57,10 @@
 /* Partitions of one topic: a slot each in memory, so a damaged record cannot ask for gigabytes. */
 #define IMAGE_PARTITIONS_MAX (1024u * 1024u)
 
+/* Members' deadlines that one partition's coordinator acts on in one turn: each may remove a member
+ * and log a generation. */
+#define COORDINATOR_EXPIRIES_PER_TURN 250u
+
 /* Protocols that one member of a group may offer: clients offer one to five; each is compared with
  * all of the others. */
 #define GROUP_PROTOCOLS_MAX 256
@@ -179,12 +183,15 @@
  * the heap shrinks and grows again in every turn, at a tenth of a small request's cost. */
 #define NET_SPARE_CHUNKS 256u
 
-/* Produce requests of one connection in process at once: five times what clients send
- * (max.in.flight.requests.per.connection=5), and a bound for those who send more. */
+/* Produce requests, or Heartbeats, of one connection in process at once: five times what clients
+ * send (max.in.flight.requests.per.connection=5), and a bound for those who send more. */
 #define NET_PIPELINE_MAX 25u
 
 /* Frames handled of one connection in one turn, so that a flood is fair to the others. */
 #define NET_FRAMES_PER_TURN 64u
+
+/* Timers of one wheel that fire in one turn: a millisecond or so of ordinary ones. */
+#define NET_TIMERS_PER_TURN 1000u
 
 /* Ended requests kept for reuse by a shard, each with up to ARENA_KEEP_BYTES. */
 #define NET_SPARE_REQUESTS 64u

@@ -18,6 +18,7 @@ void wheel_init(struct wheel *wheel, int64_t now_ms)
         for (uint32_t slot = 0; slot < WHEEL_SLOTS; slot++)
             list_init(&wheel->slots[level][slot]);
     wheel->at_ms = now_ms;
+    wheel->floor_ms = INT64_MIN;
     wheel->count = 0;
     wheel->next_known = false;
 }
@@ -45,7 +46,14 @@ void wheel_set(struct wheel *wheel, struct wheel_entry *entry, int64_t deadline_
         list_remove(&entry->link);
     else
         wheel->count++;
-    entry->deadline_ms = deadline_ms;
+    entry->deadline_ms = MAX(deadline_ms, wheel->floor_ms);
+    wheel_link(wheel, entry);
+}
+
+void wheel_put_back(struct wheel *wheel, struct wheel_entry *entry)
+{
+    assert(!wheel_armed(entry));
+    wheel->count++;
     wheel_link(wheel, entry);
 }
 
@@ -126,10 +134,14 @@ struct wheel_entry *wheel_expired(struct wheel *wheel, int64_t now_ms)
 {
     for (;;) {
         struct wheel_entry *entry = wheel_take(wheel, now_ms);
-        if (entry != NULL) return entry;
+        if (entry != NULL) {
+            wheel->floor_ms = now_ms < INT64_MAX ? now_ms + 1 : now_ms;
+            return entry;
+        }
         int64_t next = wheel_next_ms(wheel);
         if (next > now_ms) {
             if (now_ms > wheel->at_ms) wheel->at_ms = now_ms;
+            wheel->floor_ms = INT64_MIN;
             return NULL;
         }
         wheel->at_ms = next;

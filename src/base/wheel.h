@@ -5,6 +5,10 @@
  * a plain store (wheel_defer): the entry notices when its old slot comes up and moves on by itself.
  * That is all a heartbeat does. Moving it earlier, or setting it anew, relinks it in O(1).
  *
+ * A round is a row of calls of wheel_expired up to one that gives none. What is set in a round for
+ * a time that the round has passed comes up a millisecond later: no entry comes up twice in a
+ * round, however it sets itself anew, and none keeps the others from coming up.
+ *
  * Pure: time comes in as an argument. An entry is never called before its deadline. */
 #pragma once
 
@@ -22,6 +26,7 @@ struct wheel {
     struct list slots[WHEEL_LEVELS][WHEEL_SLOTS];
     uint64_t occupied[WHEEL_LEVELS]; /* A bit for each slot that may hold entries. */
     int64_t at_ms;                   /* All deadlines up to here have been called. */
+    int64_t floor_ms;                /* Nothing is set for a time before it: behind the round. */
     uint32_t count;
     bool next_known;
     int64_t next_ms; /* If it is: what wheel_next_ms says. */
@@ -39,7 +44,8 @@ static inline bool wheel_armed(const struct wheel_entry *entry)
     return entry->link.next != &entry->link;
 }
 
-/* Set, or set anew. A deadline that has passed comes up at the next wheel_advance. O(1). */
+/* Set, or set anew. A deadline that has passed comes up in the next round; in a round, see above,
+ * the entry's deadline is then the millisecond behind it. O(1). */
 void wheel_set(struct wheel *wheel, struct wheel_entry *entry, int64_t deadline_ms);
 
 /* The deadline is now `deadline_ms`. Later than before: one store. Earlier: wheel_set. */
@@ -54,9 +60,14 @@ static inline void wheel_defer(struct wheel *wheel, struct wheel_entry *entry, i
 /* Take it out; harmless if it is not in. */
 void wheel_cancel(struct wheel *wheel, struct wheel_entry *entry);
 
-/* The next entry whose deadline is at or before `now_ms`, taken out; NULL: no more. Call it until
- * then. Entries of one millisecond come in the order they were linked. */
+/* The next entry whose deadline is at or before `now_ms`, taken out; NULL: no more, the round is
+ * over. A round may be broken off: what is left comes up in the next one. Entries of one
+ * millisecond come in the order they were linked. */
 struct wheel_entry *wheel_expired(struct wheel *wheel, int64_t now_ms);
+
+/* wheel_expired has just given this entry, and it was not done with: it comes up again in the same
+ * round, if that goes on. */
+void wheel_put_back(struct wheel *wheel, struct wheel_entry *entry);
 
 /* When to call wheel_expired next at the latest: not after the earliest deadline, perhaps
  * before it (to move entries down a level). INT64_MAX: nothing is in the wheel. O(levels) after a

@@ -83,9 +83,63 @@ static void test_defer(void **state)
     free(wheel);
 }
 
+/* An entry that sets itself for a time that has passed, or for now, comes up once a round and keeps
+ * no other from it; the next millisecond it comes up again. */
+static void test_round(void **state)
+{
+    (void)state;
+    struct wheel *wheel = malloc(sizeof(*wheel));
+    struct wheel_entry spinning, other, new;
+    wheel_init(wheel, 0);
+    wheel_entry_init(&spinning);
+    wheel_entry_init(&other);
+    wheel_entry_init(&new);
+    wheel_set(wheel, &spinning, 100);
+    wheel_set(wheel, &other, 5000);
+    for (int64_t now = 6000; now < 6003; now++) {
+        assert_ptr_equal(wheel_expired(wheel, now), &spinning);
+        wheel_set(wheel, &spinning, now == 6000 ? 100 : now);
+        if (now == 6000) {
+            wheel_set(wheel, &new, 200); /* Of another one in the round it holds too. */
+            assert_ptr_equal(wheel_expired(wheel, now), &other);
+        }
+        if (now == 6001) assert_ptr_equal(wheel_expired(wheel, now), &new);
+        assert_null(wheel_expired(wheel, now));
+        assert_int_equal(wheel_next_ms(wheel), now + 1);
+    }
+    wheel_cancel(wheel, &spinning);
+    wheel_set(wheel, &spinning, 50); /* Between rounds: in the next one, whenever that is. */
+    assert_int_equal(spinning.deadline_ms, 50);
+    assert_ptr_equal(wheel_expired(wheel, 6002), &spinning);
+    free(wheel);
+}
+
+/* What was not done with comes up again at once, after a round that was broken off too. */
+static void test_put_back(void **state)
+{
+    (void)state;
+    struct wheel *wheel = malloc(sizeof(*wheel));
+    struct wheel_entry one, other;
+    wheel_init(wheel, 0);
+    wheel_entry_init(&one);
+    wheel_entry_init(&other);
+    wheel_set(wheel, &one, 100);
+    wheel_set(wheel, &other, 200);
+    for (int i = 0; i < 3; i++) {
+        assert_ptr_equal(wheel_expired(wheel, 300), &one);
+        wheel_put_back(wheel, &one);
+    }
+    assert_ptr_equal(wheel_expired(wheel, 300), &one);
+    assert_ptr_equal(wheel_expired(wheel, 300), &other);
+    assert_null(wheel_expired(wheel, 300));
+    assert_int_equal(wheel->count, 0);
+    free(wheel);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_list),
-                                       cmocka_unit_test(test_defer)};
+                                       cmocka_unit_test(test_defer), cmocka_unit_test(test_round),
+                                       cmocka_unit_test(test_put_back)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

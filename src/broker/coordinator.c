@@ -258,7 +258,7 @@ static void sessions_due(struct shard *shard, struct shard_timer *timer)
 {
     struct coordinator_part *part = container_of(timer, struct coordinator_part, session_timer);
     struct step step;
-    for (;;) {
+    for (uint32_t i = 0; i < COORDINATOR_EXPIRIES_PER_TURN; i++) {
         coordinator_step_alone(part, &step);
         if (!groups_tick(part->groups, &step)) break;
         /* Nobody asked: a failed append shows in the next one. */

@@ -553,7 +553,7 @@ enum step_result cluster_fence_expired(struct cluster *cluster, struct step *ste
     struct wheel_entry *entry = wheel_expired(&cluster->sessions, step->horizon_ms);
     if (entry == NULL) return STEP_DONE;
     struct cluster_contact *expired = container_of(entry, struct cluster_contact, session);
-    cluster_session_set(cluster, expired); /* Until it is done with. */
+    wheel_put_back(&cluster->sessions, entry); /* Until it is done with. */
     *found = true;
     int32_t id = (int32_t)expired->key.id;
     const struct image_node *broker = image_broker(cluster->image, id);

@@ -49,11 +49,12 @@ void shard_timer_cancel(struct shard_timer *timer)
     if (timer->wheel != NULL) wheel_cancel(timer->wheel, &timer->entry);
 }
 
+/* What one turn does not take comes up in the next one, which does not wait. */
 static uint32_t fire(struct shard *shard, struct wheel *wheel, int64_t until_ms)
 {
     uint32_t count = 0;
     struct wheel_entry *entry;
-    while ((entry = wheel_expired(wheel, until_ms)) != NULL) {
+    while (count < NET_TIMERS_PER_TURN && (entry = wheel_expired(wheel, until_ms)) != NULL) {
         struct shard_timer *timer = container_of(entry, struct shard_timer, entry);
         count++;
         timer->fire(shard, timer);
