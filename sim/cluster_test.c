@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "sim/client_admin.h"
+#include "sim/client_producer.h"
 #include "sim/client_remaker.h"
 #include "sim/cluster.h"
 #include "sim/stage.h"
@@ -18,13 +19,18 @@ struct scene {
     struct cluster cluster;
     struct history history;
     struct client *admin;
-    bool crashed;
+    uint32_t fail_nth; /* Allocation from the next opening of a log of the topic on; 0: none. */
 };
 
 static void scene_trace(void *context, const struct sim_trace *trace)
 {
     struct scene *scene = context;
     if (strcmp(trace->kind, "turn") == 0) cluster_waits(&scene->cluster);
+    if (scene->fail_nth == 0 || strstr(trace->name, "topic0") == NULL ||
+        strstr(trace->name, "leader-epoch-checkpoint") == NULL)
+        return;
+    sim_node_fail_memory(scene->cluster.machine, scene->fail_nth, false);
+    scene->fail_nth = 0;
 }
 
 /* A node that runs, an admin that will create one topic of two partitions. */
@@ -86,6 +92,48 @@ static void a_topic_is_created_without_memory(void **state)
     assert_in_range(made, 20, 149); /* Some of them struck. */
 }
 
+/* Any one allocation fails after a start while what a producer sends waits for its log to open: it
+ * is answered once (seed 61875: who waited was told from inside its own append, and its request
+ * ended under it). */
+static void a_log_opens_without_memory(void **state)
+{
+    (void)state;
+    struct scene *scene = scene_new(1, 1);
+    struct client_producer *producer =
+        client_producer_new(&(struct client_seat){.world = scene->world,
+                                                  .history = &scene->history,
+                                                  .seed = 1,
+                                                  .index = 1,
+                                                  .host = sim_node_host(scene->cluster.machine)},
+                            0);
+    producer->idempotent = scene->history.idempotent[0] = true;
+    producer->acks = -1;
+    producer->quota = UINT32_MAX / 2;
+    scene_pass(scene, 2000);
+    for (uint32_t round = 0; round < 600; round++) {
+        uint32_t nth = 16 + round % 10;
+        for (int i = 0; i < 2; i++) /* Answers are lost, so that some of it is sent again. */
+            (void)sim_node_reset_stream(scene->cluster.machine);
+        assert_true(
+            cluster_stop(&scene->cluster)); /* Else the logs are recovered, and so opened. */
+        scene->history.restarts++;
+        assert_true(cluster_start(&scene->cluster));
+        scene->history.trouble_us = INT64_MAX;
+        scene->history.troubles++;
+        scene->fail_nth = nth;
+        for (int i = 0; i < 100 && scene->fail_nth != 0; i++)
+            scene_pass(scene, 100);
+        assert_int_equal(scene->fail_nth, 0);
+        scene_pass(scene, 100);
+        sim_node_heal(scene->cluster.machine);
+        if (history_violated(&scene->history))
+            fail_msg("allocation %u: %s", nth, scene->history.violation);
+    }
+    assert_true(scene->history.acknowledged > 500);
+    client_free(&producer->client);
+    scene_free(scene);
+}
+
 /* A topic is made, deleted and made again under its name; a start reads the metadata from its
  * beginning, and the folder is the later topic's (seeds 3 and 9). */
 static void a_topic_made_again_outlives_a_start(void **state)
@@ -136,6 +184,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_topic_is_created_without_memory),
+        cmocka_unit_test(a_log_opens_without_memory),
         cmocka_unit_test(a_topic_made_again_outlives_a_start),
         cmocka_unit_test(a_stop_without_an_end),
     };

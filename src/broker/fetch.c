@@ -96,7 +96,7 @@ static int16_t fetch_follower(struct fetch *fetch, struct fetch_item *item)
         return item->wanted.leader_epoch >= 0 ? KAFKA_UNKNOWN_LEADER_EPOCH
                                               : KAFKA_NOT_LEADER_OR_FOLLOWER;
     if (result == PARTITION_E_STALE) return KAFKA_NOT_LEADER_OR_FOLLOWER;
-    if (result == PARTITION_HW_ROSE) replica_moved(item->replica, 0);
+    if (result == PARTITION_HW_ROSE) replica_moved(item->replica);
     return KAFKA_NONE;
 }
 

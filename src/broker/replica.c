@@ -58,24 +58,20 @@ int32_t replica_min_insync(struct replica *replica)
     return replica->min_insync;
 }
 
-void replica_moved(struct replica *replica, int events)
+/* The log's ends may let the high watermark rise. */
+static void replica_advance(struct replica *replica)
 {
-    if (replica->began && partition_role(replica->state) == PARTITION_LEADER) {
-        struct partition_ends ends;
-        replica_ends(replica, &ends);
-        if (partition_local_end(replica->state, &ends, replica_min_insync(replica)))
-            log_set_high_watermark(replica->log, partition_high_watermark(replica->state));
-    }
-    replica_wake(replica, events);
+    struct partition_ends ends;
+    if (!replica->began || partition_role(replica->state) != PARTITION_LEADER) return;
+    replica_ends(replica, &ends);
+    if (partition_local_end(replica->state, &ends, replica_min_insync(replica)))
+        log_set_high_watermark(replica->log, partition_high_watermark(replica->state));
 }
 
-static void replica_log_moved(struct log_watch *watch, struct log *log, int events)
+void replica_moved(struct replica *replica)
 {
-    struct replica *replica = container_of(watch, struct replica, watch);
-    (void)log;
-    int result = events & LOG_EVENT_READY ? replica_open(replica) : LOG_OK; /* Takes its role. */
-    (void)result;
-    replica_moved(replica, events);
+    replica_advance(replica);
+    log_nudge(replica->log);
 }
 
 struct replica *replica_find(const struct node *node, struct uuid topic_id, int32_t partition)
@@ -104,6 +100,8 @@ void replicas_free(struct node *node)
         replica_free(container_of(link, struct replica, link));
     map_free(&node->replicas.by_id);
 }
+
+static void replica_log_moved(struct log_watch *watch, struct log *log, int events);
 
 static void replica_attach(struct replica *replica, const struct image_topic *topic, bool is_new)
 {
@@ -175,14 +173,15 @@ static void replica_delete(struct replica *replica)
 }
 
 /* The image's word on our part. Without an open log the ends are not known: it is taken when the
- * log is first used (replica_open). */
-static void replica_lead(struct replica *replica)
+ * log is first used (replica_open). True: who waits is to be told. */
+static bool replica_lead(struct replica *replica)
 {
+    bool moved = false;
     struct node *node = replica->node;
     const struct image_topic *topic = image_topic_by_id(node->image, replica->topic_id);
     const struct image_partition *state =
         topic == NULL ? NULL : image_partition(topic, replica->partition);
-    if (state == NULL || replica->log == NULL) return;
+    if (state == NULL || replica->log == NULL) return false;
     struct partition_ends ends;
     replica_ends(replica, &ends);
     enum partition_change change = partition_follow(
@@ -193,18 +192,39 @@ static void replica_lead(struct replica *replica)
             replica->began =
                 log_epoch_begin(replica->log, partition_leader_epoch(replica->state)) == LOG_OK;
         /* Who waits would come back here for nothing: the log's next event tries again. */
-        if (replica->began || (!leads && change == PARTITION_NEW_EPOCH)) replica_moved(replica, 0);
+        moved = replica->began || (!leads && change == PARTITION_NEW_EPOCH);
+        if (moved) replica_advance(replica);
     }
     if (replica->began) recovered_note(replica);
+    return moved;
+}
+
+static int replica_take(struct replica *replica, bool *moved)
+{
+    *moved = false;
+    if (replica->log == NULL) return replica->log_error;
+    int result = log_open(replica->log);
+    replica->opened = replica->opened || result == LOG_OK;
+    if (result == LOG_OK && !replica->began) *moved = replica_lead(replica);
+    return result;
 }
 
 int replica_open(struct replica *replica)
 {
-    if (replica->log == NULL) return replica->log_error;
-    int result = log_open(replica->log);
-    replica->opened = replica->opened || result == LOG_OK;
-    if (result == LOG_OK && !replica->began) replica_lead(replica);
+    bool moved;
+    int result = replica_take(replica, &moved);
+    if (moved) replica_moved(replica);
     return result;
+}
+
+static void replica_log_moved(struct log_watch *watch, struct log *log, int events)
+{
+    struct replica *replica = container_of(watch, struct replica, watch);
+    bool moved;
+    (void)log;
+    if (events & LOG_EVENT_READY) (void)!replica_take(replica, &moved);
+    replica_advance(replica);
+    replica_wake(replica, events);
 }
 
 void replicas_follow(struct node *node, const struct image_change *change)
@@ -229,9 +249,9 @@ void replicas_follow(struct node *node, const struct image_change *change)
             return;
         }
     }
-    if (replica->opened) /* Maybe before we led: it is taken now. */
-        replica_lead(replica);
-    else if (replica->log != NULL && !log_has_files(replica->log))
+    if (replica->opened) { /* Maybe before we led: it is taken now. */
+        if (replica_lead(replica)) replica_wake(replica, 0);
+    } else if (replica->log != NULL && !log_has_files(replica->log))
         recovered_note(replica); /* There is nothing to recover. */
 }
 

@@ -93,6 +93,6 @@ int32_t replica_min_insync(struct replica *replica);
 void replica_wait_on(struct replica *replica, struct replica_wait *wait);
 void replica_wait_end(struct replica_wait *wait);
 
-/* The log's ends have been asked to move by the caller (append, configure): recompute the high
- * watermark and wake who waits. */
-void replica_moved(struct replica *replica, int events);
+/* What the high watermark rests on has moved: it is computed anew, and who waits is told in the
+ * next logs_turn(), never from inside: the caller may be one of them, whose request then ends. */
+void replica_moved(struct replica *replica);

@@ -173,6 +173,11 @@ void log_tell(struct log *log, int events)
     if (list_empty(&log->telling)) list_append(&log->logs->telling, &log->telling);
 }
 
+void log_nudge(struct log *log)
+{
+    log_tell(log, 0);
+}
+
 /* A callback may add and remove watches, also others than its own. */
 void log_deliver(struct log *log)
 {

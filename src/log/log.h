@@ -158,6 +158,10 @@ struct log_watch {
 void log_watch_add(struct log *log, struct log_watch *watch);
 void log_watch_remove(struct log_watch *watch);
 
+/* Have the watches told in the next logs_turn(), of no event: an owner's own state has moved inside
+ * a call, where it may not tell others. */
+void log_nudge(struct log *log);
+
 /* ---- read ------------------------------------------------------------------------------------ */
 
 struct log_read {
