@@ -10,6 +10,7 @@
 #define PRODUCE_KEY          0
 #define FETCH_KEY            1
 #define JOIN_GROUP_KEY       11
+#define HEARTBEAT_KEY        12
 #define SYNC_GROUP_KEY       14
 #define CONNECTION_READS_MAX 4u /* Of one connection in one turn. */
 #define CONNECTION_BUF_MIN   1024u
@@ -52,13 +53,20 @@ static bool whole_frame_staged(const struct connection *connection)
     return next_frame(connection, &in, &frame) != FRAME_PARTIAL;
 }
 
-/* Produce requests that follow one another are handed on together, nothing else. */
+/* Produce requests that follow one another are handed on together, and Heartbeats are: theirs may
+ * be another shard's, which then answers all of a turn in one. While quotas are on each Heartbeat
+ * waits until the one before it is answered, and its connection muted. Nothing else is. */
 static bool may_follow(const struct connection *connection, struct view frame)
 {
     if (connection->request_count == 0) return true;
-    return connection->produce_count == connection->request_count &&
-           connection->request_count < NET_PIPELINE_MAX && frame.size >= 2 &&
-           load_be16(frame.data) == PRODUCE_KEY;
+    if (connection->request_count >= NET_PIPELINE_MAX || frame.size < 2) return false;
+    const struct request *first =
+        container_of(connection->requests.next, const struct request, link);
+    uint16_t key = load_be16(frame.data);
+    bool together =
+        key == PRODUCE_KEY ||
+        (key == HEARTBEAT_KEY && connection->shard->state->charging == SHARD_CHARGE_NOTHING);
+    return together && first->api->key == key; /* All in process have one. */
 }
 
 static uint8_t holds_of(const struct connection *connection, struct view frame)

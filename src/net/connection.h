@@ -8,7 +8,8 @@
  * (none, or TLS). Nothing else writes to the stream.
  *
  * Order. One request is in process, the following ones stay encoded (staged); but Produce requests
- *      that follow one another are all handed on. Answers leave in the order of arrival.
+ *      that follow one another are all handed on, as Heartbeats are where no quota counts them.
+ *      Answers leave in the order of arrival.
  * Not read, and what was read is not handled, while one of these holds (enum connection_hold):
  *      a request is in process, the output is above NET_OUTPUT_HIGH_BYTES, it is throttled, the
  *      shard's receive budget is used up, or the shard is told to hold (unsynced bytes at their

@@ -65,7 +65,6 @@ struct connection {
 
     struct list requests; /* In process or answered out of turn, in the order of arrival. */
     uint32_t request_count;
-    uint32_t produce_count; /* Of these. */
 
     struct list output; /* of struct output_piece */
     uint64_t output_bytes;

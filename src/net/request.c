@@ -14,7 +14,6 @@
 #include "gen/request_header.h"
 #include "gen/response_header.h"
 
-#define PRODUCE_KEY      0
 #define API_VERSIONS_KEY 18
 #define FRAME_MIN_BYTES  8 /* Key, version, correlation id: the shortest header. */
 
@@ -105,7 +104,6 @@ static void leave_queue(struct request *request)
     list_remove(&request->link);
     assert(connection->request_count > 0);
     connection->request_count--;
-    if (request->api->key == PRODUCE_KEY) connection->produce_count--;
     /* What is staged may go on; or it was the last before the end. */
     if (connection->in != NULL || connection->doomed != NULL) connection_resume(connection);
 }
@@ -401,7 +399,6 @@ void request_orphan(struct request *request)
     struct connection *connection = request->connection;
     list_remove(&request->link);
     connection->request_count--;
-    if (request->api->key == PRODUCE_KEY) connection->produce_count--;
     request->connection = NULL;
     request->peer = NULL;
     if (request->state == REQUEST_ANSWERED)
@@ -489,7 +486,6 @@ static void enqueue(struct request *request)
     struct connection *connection = request->connection;
     list_append(&connection->requests, &request->link);
     connection->request_count++;
-    if (request->api->key == PRODUCE_KEY) connection->produce_count++;
 }
 
 void request_begin(struct connection *connection, struct buf *buf, struct view frame)

@@ -131,6 +131,70 @@ static void produce_pipeline(void **state)
     rig_close(&rig);
 }
 
+/* So are Heartbeats, where nothing else is among those in process. */
+static void heartbeat_pipeline(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    rig.beats_park = true;
+    uint8_t frames[1024];
+    size_t size = frame_make(frames, 0, 9, 0);
+    for (int i = 1; i < 4; i++)
+        size += frame_make(frames + size, 12, 4, i);
+    size += frame_make(frames + size, 0, 9, 4);
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    turns(&rig, 2);
+    assert_int_equal(rig.parked_count, 1); /* None goes beside the Produce before it. */
+    answer(rig.parked[0]);
+    assert_int_equal(next_id(&rig, fd), 0);
+    assert_int_equal(rig.parked_count, 4);
+    answer(rig.parked[3]);
+    answer(rig.parked[2]);
+    assert_true(client_silent(&rig, fd));
+    assert_int_equal(rig.parked_count, 4);
+    answer(rig.parked[1]);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(next_id(&rig, fd), i);
+    assert_int_equal(rig.parked_count, 5);
+    answer(rig.parked[4]);
+    assert_int_equal(next_id(&rig, fd), 4);
+    close(fd);
+    rig_close(&rig);
+}
+
+static int64_t charge_nothing(struct shard *shard, struct request *request, bool answered)
+{
+    (void)shard, (void)request, (void)answered;
+    return 0;
+}
+
+/* Where quotas are on, one is answered, and its connection muted, before the next is handled. */
+static void heartbeats_that_a_quota_counts(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    rig.beats_park = true;
+    rig.shard->state->hooks.charge = charge_nothing;
+    shard_charge(rig.shard, SHARD_CHARGE_REQUESTS);
+    uint8_t frames[1024];
+    size_t size = 0;
+    for (int i = 0; i < 2; i++)
+        size += frame_make(frames + size, 12, 4, i);
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    turns(&rig, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(rig.parked_count, i + 1);
+        answer(rig.parked[i]);
+        assert_int_equal(next_id(&rig, fd), i);
+    }
+    close(fd);
+    rig_close(&rig);
+}
+
 /* The connection goes while requests are parked, answered out of turn, and staged. */
 static void gone(void **state)
 {
@@ -365,6 +429,8 @@ int main(void)
         cmocka_unit_test(order),
         cmocka_unit_test(behind_a_join),
         cmocka_unit_test(produce_pipeline),
+        cmocka_unit_test(heartbeat_pipeline),
+        cmocka_unit_test(heartbeats_that_a_quota_counts),
         cmocka_unit_test(gone),
         cmocka_unit_test(refused_frames),
         cmocka_unit_test(violation),

@@ -51,6 +51,7 @@ struct rig {
     int64_t charge_ms;
     int64_t admit_ms;
     bool admit_late; /* Who waits comes in then. */
+    bool beats_park; /* Heartbeats wait for the test, else they are answered at once. */
     uint32_t charged;
     struct io_file *file;
     uint32_t file_part;
@@ -122,6 +123,10 @@ __attribute__((unused)) static void answer(struct request *request)
 __attribute__((unused)) static void heartbeat(struct shard *shard, struct request *request)
 {
     struct rig *rig = rig_of(shard);
+    if (rig->beats_park) {
+        park(shard, request);
+        return;
+    }
     rig->handled++;
     struct heartbeat_response *response = request_response(request);
     request_throttle(request, rig->throttle_ms);
