@@ -259,6 +259,11 @@ MUST_USE bool consumer_group_roster(const struct consumer_group *group,
                                     struct arena *arena,
                                     const struct consumer_edit *edit,
                                     struct consumer_roster *out);
+/* Does the group want the same topics after the edit, and are they as they were when its hash was
+ * computed? Then the hash is still that. Looks at a few members only: false may be a no too many.
+ */
+bool consumer_group_topics_stay(const struct consumer_group *group,
+                                const struct consumer_edit *edit);
 /* Topics that are there and wanted, sorted by name. */
 struct image_topic;
 struct consumer_topics {

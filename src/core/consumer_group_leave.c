@@ -31,27 +31,43 @@ static bool regexes_gone(const struct group *group,
     return true;
 }
 
+/* The hash of what those want who stay, and whether there are any. */
+static bool hash_without(const struct consumer_group *consumer,
+                         struct arena *arena,
+                         const struct consumer_edit *edit,
+                         int64_t *hash,
+                         bool *empty)
+{
+    struct consumer_roster roster;
+    struct consumer_topics topics;
+    *hash = consumer->hash;
+    *empty = false;
+    if (consumer_group_topics_stay(consumer, edit)) return true; /* Somebody stays. */
+    if (!consumer_group_roster(consumer, arena, edit, &roster) ||
+        !consumer_group_topics(consumer, arena, edit, &roster, &topics) ||
+        !consumer_group_hash(consumer->groups, arena, &topics, hash))
+        return false;
+    *empty = roster.count == 0;
+    return true;
+}
+
 static bool group_record(const struct group *group,
                          struct step *step,
                          const struct consumer_leaving *leaving)
 {
     const struct consumer_group *consumer = group->consumer;
     struct consumer_edit edit = {.id = VIEW_NULL, .replaces = VIEW_NULL};
-    struct consumer_roster roster;
-    struct consumer_topics topics;
     int64_t hash;
+    bool empty;
     struct view *ids = step_get(step, ((size_t)leaving->count + 1) * sizeof(*ids));
     if (ids == NULL) return false;
     for (uint32_t i = 0; i < leaving->count; i++)
         ids[i] = leaving->members[i]->id;
     edit.left = ids;
     edit.left_count = leaving->count;
-    if (!consumer_group_roster(consumer, step->arena, &edit, &roster) ||
-        !consumer_group_topics(consumer, step->arena, &edit, &roster, &topics) ||
-        !consumer_group_hash(group->groups, step->arena, &topics, &hash))
-        return false;
+    if (!hash_without(consumer, step->arena, &edit, &hash, &empty)) return false;
     if (!consumer_record_group(step, group->id, consumer->epoch + 1, hash)) return false;
-    return roster.count > 0 || consumer_record_assigned(step, group->id, consumer->epoch + 1, 0);
+    return !empty || consumer_record_assigned(step, group->id, consumer->epoch + 1, 0);
 }
 
 enum step_result consumer_group_remove(struct group *group,

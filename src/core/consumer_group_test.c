@@ -637,6 +637,49 @@ static void hashes(void **state)
     assert_int_equal(hash, 0);
 }
 
+static void hash_is_of_all(struct crig *rig)
+{
+    const struct group *group = crig_group(rig);
+    struct consumer_edit none = {.id = VIEW_NULL, .replaces = VIEW_NULL};
+    struct consumer_roster roster;
+    struct consumer_topics topics;
+    int64_t hash;
+    if (group == NULL || group->consumer == NULL) return;
+    assert_true(consumer_group_roster(group->consumer, &rig->arena, &none, &roster));
+    assert_true(consumer_group_topics(group->consumer, &rig->arena, &none, &roster, &topics));
+    assert_true(consumer_group_hash(rig->groups, &rig->arena, &topics, &hash));
+    assert_int_equal(hash, group->consumer->hash);
+}
+
+/* Whoever comes, changes and goes, the hash is that of what all want, as if computed anew. */
+static void hash_through_changes(void **state)
+{
+    static const char *const wishes[] = {"foo", "foo bar", "bar", "", "foo"};
+    struct crig *rig = *state;
+    uint32_t random = 1;
+    crig_topic(rig, "foo", 2);
+    for (uint32_t i = 0; i < 1500; i++) {
+        random = random * 1664525 + 1013904223;
+        char id[] = {'m', (char)('a' + (random >> 20) % 6), '\0'};
+        const char *names = wishes[(random >> 16) % ARRAY_SIZE(wishes)];
+        const struct group *group = crig_group(rig);
+        const struct consumer_member *member =
+            group == NULL ? NULL : consumer_group_member(group->consumer, view_of_string(id));
+        if (i == 200) crig_topic(rig, "bar", 1);
+        if (i == 400) crig_topic_from(rig, "foo", 2, 3);
+        if (i == 1200) crig_topic_gone(rig, "bar");
+        if (member == NULL)
+            (void)crig_join(rig, id, names);
+        else if ((random >> 24) % 3 == 0)
+            (void)crig_beat(rig, id, (struct crig_beat){.epoch = -1});
+        else
+            (void)crig_beat(rig, id,
+                            (struct crig_beat){.epoch = member->now.epoch, .names = names});
+        hash_is_of_all(rig);
+        arena_reset(&rig->arena);
+    }
+}
+
 /* Each allocation of each step fails once: nothing has changed, or the group is loaded anew. */
 static void torture(void **state)
 {
@@ -675,7 +718,7 @@ int main(void)
         CASE(trims),           CASE(topics_change),
         CASE(failed_append),   CASE(commits),
         CASE(reload),          CASE(hashes),
-        CASE(torture),
+        CASE(torture),         CASE(hash_through_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,9 @@
 #include "core/config.h"
 #include "core/image.h"
 
+/* Members among whom one is looked for who wants the same as who comes, goes or changes. */
+#define CONSUMER_BESIDES_MAX 4u
+
 /* ---- members --------------------------------------------------------------------------------- */
 
 static bool has_left(const struct consumer_edit *edit, struct view id)
@@ -23,8 +26,7 @@ static bool has_left(const struct consumer_edit *edit, struct view id)
     return false;
 }
 
-/* The edited member's id may be one that is there: then it stands once, as it is now. Every change
- * of a member comes here, so it costs a look at each member and no more. */
+/* The edited member's id may be one that is there: then it stands once, as it is now. */
 bool consumer_group_roster(const struct consumer_group *group,
                            struct arena *arena,
                            const struct consumer_edit *edit,
@@ -167,17 +169,54 @@ bool consumer_group_topics_of(const struct consumer_group *group,
     return true;
 }
 
+static bool wishes_equal(const struct consumer_said *a, const struct consumer_said *b)
+{
+    if (a->topic_count != b->topic_count || !view_equal(a->regex, b->regex)) return false;
+    for (uint32_t k = 0; k < a->topic_count; k++)
+        if (!view_equal(a->topics[k], b->topics[k])) return false;
+    return true;
+}
+
 /* Most members of a group want what the one before wants: it adds no names. */
 static bool wants_the_same(const struct consumer_roster *roster, uint32_t i)
 {
-    if (i == 0) return false;
-    const struct consumer_said *before = roster->members[i - 1].said;
-    const struct consumer_said *said = roster->members[i].said;
-    if (before->topic_count != said->topic_count || !view_equal(before->regex, said->regex))
+    return i > 0 && wishes_equal(roster->members[i - 1].said, roster->members[i].said);
+}
+
+/* Does one of the first members, who stays as it is, want the same? */
+static bool wanted_besides(const struct consumer_group *group,
+                           const struct consumer_edit *edit,
+                           const struct consumer_said *said)
+{
+    uint32_t left = CONSUMER_BESIDES_MAX;
+    list_foreach (link, &group->member_list) {
+        const struct consumer_member *member = container_of(link, struct consumer_member, link);
+        if (left-- == 0) return false;
+        if (!edit->id.null && view_equal(edit->id, member->id)) continue;
+        if (!has_left(edit, member->id) && wishes_equal(&member->said, said)) return true;
+    }
+    return false;
+}
+
+static bool wanted_before_besides(const struct consumer_group *group,
+                                  const struct consumer_edit *edit,
+                                  struct view id)
+{
+    const struct consumer_member *member = id.null ? NULL : consumer_group_member(group, id);
+    return member == NULL || wanted_besides(group, edit, &member->said);
+}
+
+bool consumer_group_topics_stay(const struct consumer_group *group,
+                                const struct consumer_edit *edit)
+{
+    if (group->topics_seen != group->groups->topics_version || edit->matched_count > 0)
         return false;
-    for (uint32_t k = 0; k < said->topic_count; k++)
-        if (!view_equal(before->topics[k], said->topics[k])) return false;
-    return true;
+    if (!wanted_before_besides(group, edit, edit->id) ||
+        !wanted_before_besides(group, edit, edit->replaces))
+        return false;
+    for (uint32_t i = 0; i < edit->left_count; i++)
+        if (!wanted_before_besides(group, edit, edit->left[i])) return false;
+    return edit->id.null || wanted_besides(group, edit, edit->said);
 }
 
 bool consumer_group_topics(const struct consumer_group *group,

@@ -96,6 +96,7 @@ static bool regex_changes(struct consumer_update *u, bool *bump)
 
 static bool hash_refresh(struct consumer_update *u)
 {
+    if (consumer_group_topics_stay(u->state, &u->edit)) return true;
     const struct consumer_roster *roster = roster_of(u);
     struct consumer_topics topics;
     u->refreshed = true;
