@@ -336,6 +336,13 @@ void coordinator_loaded(struct coordinator_part *part)
     part->state = PART_ACTIVE;
     part_arm(part);
     expiry_set(part);
+    struct offsets_open open = offsets_open(part->groups, VIEW_NULL);
+    if (open.count == 0) return;
+    say(part->node->say, SAY_WARN, SAY_IN_GROUP,
+        "partition %u of " COORDINATOR_TOPIC " has %u offsets of open transactions, the oldest of "
+        "producer %lld at offset %lld: only Apache Kafka can end them; until then who asks for "
+        "stable offsets of these partitions is told to wait",
+        part->index, open.count, (long long)open.producer_id, (long long)open.record_offset);
 }
 
 /* Whoever waits is told; the machine goes. The partition is INITIAL afterwards. */

@@ -8,6 +8,7 @@
 #include "broker/broker.h"
 #include "broker/coordinator.h"
 #include "core/group_story.h"
+#include "core/offsets.h"
 
 #define EXPLAIN_ELSEWHERE 421 /* The console asks the next shard. */
 
@@ -171,6 +172,18 @@ static const char *standing(const struct explained *e)
 /* ---- text -------------------------------------------------------------------------------------
  */
 
+static void text_open(struct out *out, const struct explained *e)
+{
+    struct offsets_open open = offsets_open(e->groups, e->asked.group);
+    if (open.count == 0) return;
+    out_format(out,
+               "  open transactions hold %u of its offsets, the oldest of producer %lld at offset "
+               "%lld of __consumer_offsets\n"
+               "  only Apache Kafka can end them; until then who asks for stable offsets of these "
+               "partitions is told to wait\n",
+               open.count, (long long)open.producer_id, (long long)open.record_offset);
+}
+
 static void text_member(struct out *out, const struct explained *e)
 {
     const struct group_explained *of = &e->of;
@@ -261,6 +274,7 @@ int explain_member_text(struct shard *shard, struct view rest, struct out *out)
     out_format(out, ", %s %d, members: %u\n",
                view_is(e.of.type, "consumer") ? "epoch" : "generation", e.of.generation,
                e.of.member_count);
+    text_open(out, &e);
     if (e.of.standing == GROUP_MEMBER)
         text_member(out, &e);
     else
@@ -308,6 +322,16 @@ static void json_member(struct out *out, const struct group_explained *of)
     explain_json_time(out, "sessionEnds", of->deadline_wall_ms);
 }
 
+static void json_open(struct out *out, const struct explained *e)
+{
+    struct offsets_open open = offsets_open(e->groups, e->asked.group);
+    out_format(out, ",\"openTransactions\":{\"offsets\":%u", open.count);
+    if (open.count > 0)
+        out_format(out, ",\"producerId\":%lld,\"offset\":%lld", (long long)open.producer_id,
+                   (long long)open.record_offset);
+    out_char(out, '}');
+}
+
 static void json_event(struct out *out, const struct group_event *event)
 {
     out_format(out, "{\"event\":\"%s\"", event_names[event->kind]);
@@ -338,6 +362,7 @@ int explain_member_json(struct shard *shard, struct view rest, struct out *out)
     out_format(out, ",\"generation\":%d,\"members\":%u,\"standing\":\"%s\"", e.of.generation,
                e.of.member_count, standing(&e));
     json_member(out, &e.of);
+    json_open(out, &e);
     explain_json_time(out, "rememberedSince", e.of.loaded_wall_ms);
     out_text(out, ",\"events\":[");
     for (uint32_t i = 0; i < e.of.event_count; i++) {

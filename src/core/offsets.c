@@ -167,11 +167,17 @@ static bool pending_any(const struct groups *groups, const struct offset_commit_
     return false;
 }
 
-static bool pending_of_group(const struct groups *groups, struct view group)
+struct offsets_open offsets_open(const struct groups *groups, struct view group_id)
 {
-    list_foreach (link, &groups->pending_offsets)
-        if (view_equal(container_of(link, struct pending_offset, link)->group, group)) return true;
-    return false;
+    struct offsets_open out = {.count = 0};
+    list_foreach (link, &groups->pending_offsets) {
+        const struct pending_offset *pending = container_of(link, struct pending_offset, link);
+        if (!group_id.null && !view_equal(pending->group, group_id)) continue;
+        if (out.count++ > 0) continue;
+        out.producer_id = pending->producer_id;
+        out.record_offset = pending->value.record_offset;
+    }
+    return out;
 }
 
 static void pending_forget(struct groups *groups, const struct offset_commit_key *key)
@@ -575,9 +581,30 @@ enum step_result offsets_expire(struct groups *groups, struct step *step)
         if (result != STEP_DONE) return result;
         if (left || group->state != GROUP_EMPTY || group->pending.count > 0) continue;
         if (group->consumer != NULL && group->consumer->members.count > 0) continue;
-        if (pending_of_group(groups, group->id)) continue;
+        if (offsets_open(groups, group->id).count > 0) continue;
         result = group_end_put(group, step);
         if (result != STEP_DONE) return result;
+    }
+    return STEP_DONE;
+}
+
+/* Of this very topic, or of one whose id its record does not tell. */
+static bool topic_is(const struct offset_value *value, struct uuid topic_id)
+{
+    return uuid_is_zero(value->topic_id) || uuid_equal(value->topic_id, topic_id);
+}
+
+/* What open transactions hold of it; a second tombstone for a partition does no harm. */
+static enum step_result pending_topic_deleted(const struct groups *groups,
+                                              struct step *step,
+                                              struct view topic,
+                                              struct uuid topic_id)
+{
+    list_foreach (link, &groups->pending_offsets) {
+        const struct pending_offset *pending = container_of(link, struct pending_offset, link);
+        if (!view_equal(pending->topic, topic) || !topic_is(&pending->value, topic_id)) continue;
+        if (step_room(step) == 0) return STEP_MORE;
+        if (!tombstone_put(step, pending->group, topic, pending->partition)) return STEP_E_MEMORY;
     }
     return STEP_DONE;
 }
@@ -594,12 +621,10 @@ enum step_result offsets_topic_deleted(struct groups *groups,
         if (found == NULL) continue;
         list_foreach (link, &found->offsets) {
             const struct offset *offset = container_of(link, struct offset, link);
-            if (!uuid_is_zero(offset->value.topic_id) &&
-                !uuid_equal(offset->value.topic_id, topic_id))
-                continue;
+            if (!topic_is(&offset->value, topic_id)) continue;
             if (step_room(step) == 0) return STEP_MORE;
             if (!tombstone_put(step, group->id, topic, offset->partition)) return STEP_E_MEMORY;
         }
     }
-    return STEP_DONE;
+    return pending_topic_deleted(groups, step, topic, topic_id);
 }

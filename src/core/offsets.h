@@ -64,6 +64,16 @@ struct offsets_found offsets_find(const struct groups *groups,
                                   int32_t partition,
                                   struct uuid topic_id);
 
+/* What open transactions hold: nothing here can end them, Apache Kafka can (it wrote them). */
+struct offsets_open {
+    uint32_t count;        /* Offsets; 0: the rest is not set. */
+    int64_t producer_id;   /* Of the oldest, */
+    int64_t record_offset; /* and where its record is in the partition of __consumer_offsets. */
+};
+
+/* Of a group's partitions; the null view: of all groups. O(what they hold). */
+struct offsets_open offsets_open(const struct groups *groups, struct view group_id);
+
 /* The topics that the group has offsets of: the next one after `topic`, the first for the null
  * view; null at the end. `count` says how many partitions. O(1). */
 struct view offsets_topic_next(const struct groups *groups,

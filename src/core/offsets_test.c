@@ -279,8 +279,16 @@ static void open_transaction(void **state)
     struct teller *t = *state;
     commits(t, (struct commit){.offset = 100});
     fetches(t, "foo");
+    assert_int_equal(offsets_open(t->groups, VIEW_NULL).count, 0);
+    int64_t record_offset = t->offset;
     loads_transactional(t, 200);
     fetches(t, "foo");
+    struct offsets_open open = offsets_open(t->groups, VIEW("g"));
+    assert_int_equal(open.count, 1);
+    assert_int_equal(open.producer_id, 5);
+    assert_int_equal(open.record_offset, record_offset);
+    assert_int_equal(offsets_open(t->groups, VIEW("h")).count, 0);
+    assert_int_equal(offsets_open(t->groups, VIEW_NULL).count, 1);
     assert_story(t, "     0 - commits: 0\n"
                     "       log: foo-0 100\n"
                     "     0 foo: 100\n"
@@ -361,6 +369,23 @@ static void deleted_topic(void **state)
                     "     0 bar: 200\n");
 }
 
+/* T179: so do those that an open transaction holds; its marker brings nothing back. */
+static void deleted_topic_in_the_transaction(void **state)
+{
+    struct teller *t = *state;
+    loads_transactional(t, 200);
+    loses(t, "foo");
+    fetches(t, "foo");
+    ends(t, true);
+    fetches(t, "foo");
+    assert_story(t, "       log: producer 5: foo-0 200\n"
+                    "     0 foo is gone\n"
+                    "       log: foo-0 gone\n"
+                    "     0 foo: -1\n"
+                    "       log: producer 5 commits\n"
+                    "     0 foo: -1\n");
+}
+
 /* T146 to T148: the bytes of records, as Apache Kafka writes them. */
 static void bytes(void **state)
 {
@@ -405,6 +430,7 @@ int main(void)
         TEST(newer_than_the_transaction),
         TEST(deleted_in_the_transaction),
         TEST(deleted_topic),
+        TEST(deleted_topic_in_the_transaction),
         TEST(bytes),
         TEST(unknown_records),
     };

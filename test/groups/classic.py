@@ -19,13 +19,9 @@ QUICK = {"offsets.topic.num.partitions": "2", "group.initial.rebalance.delay.ms"
 
 def java_consumer(suite):
     consumer_protocol.compile_java()
-    source, made = HERE / "ClassicProtocol.java", consumer_protocol.CLASSES / "ClassicProtocol.class"
-    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["javac", "-cp", f"{kafka.LIBS}/*:{consumer_protocol.CLASSES}", "-d", str(consumer_protocol.CLASSES), str(source)],
-                       check=True)
+    consumer_protocol.compile_java("ClassicProtocol")
     with Node(QUICK) as node:
-        command = [w if w != "ConsumerProtocol" else "ClassicProtocol" for w in consumer_protocol.command(node.address)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
+        done = subprocess.run(consumer_protocol.command(node.address, name="ClassicProtocol"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200)
     lines = [line.split(" ", 2) for line in done.stdout.splitlines() if line.startswith(("ok ", "FAIL "))]
     if len(lines) != 3:
         raise RuntimeError(done.stdout + done.stderr[-800:])

@@ -18,16 +18,16 @@ QUICK = {"offsets.topic.num.partitions": "2", "group.consumer.min.heartbeat.inte
          "group.consumer.heartbeat.interval.ms": "500", "group.initial.rebalance.delay.ms": "100"}
 
 
-def command(*arguments):
+def command(*arguments, name="ConsumerProtocol"):
     return ["java", "-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{kafka.LIBS}/*:{CLASSES}",
-            "ConsumerProtocol", *arguments]
+            name, *arguments]
 
 
-def compile_java():
+def compile_java(name="ConsumerProtocol"):
     CLASSES.mkdir(parents=True, exist_ok=True)
-    source, made = HERE / "ConsumerProtocol.java", CLASSES / "ConsumerProtocol.class"
+    source, made = HERE / f"{name}.java", CLASSES / f"{name}.class"
     if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["javac", "-cp", f"{kafka.LIBS}/*", "-d", str(CLASSES), str(source)], check=True)
+        subprocess.run(["javac", "-cp", f"{kafka.LIBS}/*:{CLASSES}", "-d", str(CLASSES), str(source)], check=True)
 
 
 def java_consumer(suite):
