@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from datetime import date
 from pathlib import Path
 
 import kafka
@@ -148,7 +149,7 @@ def main(words):
                 print(f"without {name}: {reason}")
         instructions = counted(place) if shutil.which("valgrind") else {}
     show(rows, instructions)
-    result = {"rows": [{"message": key[0], "way": key[1], "ns": {name: rows[name][key] for name in rows if key in rows[name]},
+    result = {"date": date.today().isoformat(), "rows": [{"message": key[0], "way": key[1], "ns": {name: rows[name][key] for name in rows if key in rows[name]},
                         "java_ratio": ratio(rows, key), "goal": goal_of(*key),
                         "instructions": instructions.get(key)} for key in rows["dohle"]], "left_out": left_out}
     (ROOT / "bench/results/codec.json").write_text(json.dumps(result, indent=1) + "\n")

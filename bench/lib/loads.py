@@ -132,6 +132,12 @@ def start(server, scale):
     yield "exec to first acknowledged record", seconds * 1e3, "ms"
 
 
+def installed(server, scale):
+    """What the server needs on a disk beside the system's own libraries."""
+    if not server.repeated:
+        yield "installed", server.installed_bytes() / (1 << 20), "MiB"
+
+
 def restart(server, scale):
     if server.repeated:
         return  # A JVM's stop and start with so many takes the time of all the others.
@@ -341,7 +347,7 @@ class FetchFloor(Floor):
 
 
 # What is left alone comes first: a server that has been loaded is not idle again.
-LOADS = {"start": start, "idle": idle, "connections": connections, "partitions": partitions, "parked": parked, "heartbeat": heartbeat, "rebalance": rebalance, "small": small, "latency": latency,
+LOADS = {"start": start, "installed": installed, "idle": idle, "connections": connections, "partitions": partitions, "parked": parked, "heartbeat": heartbeat, "rebalance": rebalance, "small": small, "latency": latency,
          "produce": batches, "librdkafka": librdkafka, "java": java, "fetch": fetch, "durable": durable, "restart": restart}
 FOR_DURABLE = {"durable"}  # Only for servers that promise it.
 

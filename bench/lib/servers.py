@@ -1,11 +1,13 @@
 """The servers of a round: Dohle in its two ways, Apache Kafka in two, and the floors."""
 import contextlib
+import os
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
 import kafka
-from dohle import Node, free_port
+from dohle import DOHLE, Node, free_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLOORS = ROOT / "build/bench/floor"
@@ -51,6 +53,12 @@ class Dohle(Server):
         self.launch(self.node)
         return self
 
+    def installed_bytes(self):
+        """The program as a package has it."""
+        with tempfile.NamedTemporaryFile() as out:
+            subprocess.run(["strip", "-o", out.name, DOHLE], check=True)
+            return os.stat(out.name).st_size
+
     def again(self):
         """Stopped in order and launched on the same directory."""
         self.node.stop(120)
@@ -76,6 +84,14 @@ class Kafka(Server):
         self.server.format()
         self.launch(self.server)
         return self
+
+    def installed_bytes(self):
+        """Its jars and the Java that runs it."""
+        said = subprocess.run(["java", "-XshowSettings:properties", "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=True).stdout
+        home = next(line.split("=")[1].strip() for line in said.splitlines() if line.strip().startswith("java.home"))
+        return sum(path.stat().st_size for place in (kafka.LIBS, Path(home)) for path in place.rglob("*")
+                   if path.is_file() and not path.is_symlink())
 
     def again(self):
         self.server.stop(120)
