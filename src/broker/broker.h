@@ -6,6 +6,7 @@
 
 #include "base/wheel.h"
 #include "broker/fetch_session.h"
+#include "broker/follow.h"
 #include "broker/node.h"
 #include "broker/replica.h"
 #include "core/cluster.h"
@@ -49,6 +50,9 @@ struct node {
     int64_t image_offset;  /* Next offset of the metadata log that it has not seen. */
     int16_t kraft_version; /* It lives in control records, not in the image. */
     struct image_watch image_watch;
+    struct list published;      /* Not the first: what it is to apply, in order (shards.c). */
+    struct follow_again behind; /* It has had no memory to follow the metadata log. */
+    _Atomic(const char *) follow_missing; /* Why it is behind or stays so; NULL: it is not. */
     struct controller *controller;
     struct lifecycle *lifecycle;
     struct coordinator *coordinator;

@@ -3,8 +3,9 @@
  * Calls are decided one after the other as they come. The records of a step are appended to the
  * metadata log as one batch and applied to the controller's own image; when the batch is durable
  * the quorum's high watermark passes it, it is applied to the broker's image, and the call is
- * answered. A failed append or a record that cannot be applied ends the control part: what the log
- * holds is then not known, and a restart reads it. */
+ * answered. What the log does not take for lack of space or memory is refused, what there is no
+ * memory to apply is tried again (controller_append.c). A failed directory or a record that does
+ * not hold ends the control part: what the log holds is then not known, and a restart reads it. */
 #include "broker/controller.h"
 
 #include <errno.h>
@@ -16,6 +17,8 @@
 #include "broker/quotas.h"
 #include "broker/shards.h"
 #include "gen/broker_heartbeat_request.h"
+
+#define BUSY_MS 5 /* Until a call is decided again that the log had no room for at the moment. */
 
 /* ---- the quorum's view of the log ------------------------------------------------------------ */
 
@@ -64,66 +67,7 @@ void controller_fail(struct controller *c, const char *why)
         "the control part stops: %s; restart the node to read its log anew", why);
 }
 
-/* ---- appending ------------------------------------------------------------------------------- */
-
-static void step_start(struct controller *c, struct step *step, struct arena *arena)
-{
-    step_begin(step, arena, io_now_ms(c->node->io), io_wall_ms(c->node->io));
-    step->horizon_ms = shard_horizon_all_ms(c->node->shard);
-    step->random[0] = io_random(c->node->io, IO_RANDOM_IDS) | 1;
-    step->random[1] = io_random(c->node->io, IO_RANDOM_IDS);
-    step->offset_next = log_end_assigned(c->log);
-}
-
-/* Append the step's records; the base offset, or -1: the control part has failed. */
-static int64_t controller_append(struct controller *c, const struct step *step, bool control)
-{
-    struct node *node = c->node;
-    sink_reset(&c->sink);
-    if (!metadata_batch_put(&c->sink, step->arena, step, control, 0, quorum_epoch(c->quorum))) {
-        controller_fail(c, "no memory for a batch of metadata records");
-        return -1;
-    }
-    struct view bytes = sink_view(&c->sink);
-    struct pending *pending = mem_get(node->mem, sizeof(*pending));
-    struct buf *buf = buf_new(node->mem, bytes.size);
-    struct log_appended appended;
-    int result = LOG_E_MEMORY;
-    if (pending != NULL && buf != NULL) {
-        memcpy(buf->data, bytes.data, bytes.size);
-        struct log_append in = {
-            .buf = buf,
-            .size_bytes = bytes.size,
-            .leader_epoch = quorum_epoch(c->quorum),
-            .wall_ms = step->wall_ms,
-            .origin = LOG_COORDINATOR,
-            .produce_version = INT16_MAX,
-        };
-        result = log_append(c->log, &in, &appended);
-    }
-    if (result != LOG_OK) {
-        buf_release(buf);
-        mem_put(node->mem, pending, sizeof(*pending));
-        controller_fail(c, "the metadata log takes no records");
-        return -1;
-    }
-    *pending = (struct pending){.buf = buf, .offset_end = appended.offset_end};
-    list_append(&c->pending, &pending->link);
-    return appended.offset_first;
-}
-
-/* Append and apply what a step decided. False: the control part has failed. */
-static bool controller_commit_step(struct controller *c, const struct step *step)
-{
-    if (step->record_count == 0) return true;
-    int64_t base = controller_append(c, step, false);
-    if (base < 0) return false;
-    if (cluster_apply(c->cluster, step, base) == IMAGE_OK) return true;
-    controller_fail(c, "a record that it made cannot be applied");
-    return false;
-}
-
-/* ---- committing ------------------------------------------------------------------------------ */
+/* ---- loading ------------------------------------------------------------------------------ */
 
 struct follower {
     struct node *node;
@@ -162,49 +106,6 @@ static bool follow_record(void *context,
     return !f->bad;
 }
 
-static void controller_published(struct controller *c, const struct pending *pending)
-{
-    struct node *node = c->node;
-    image_commit(node->image, pending->offset_end);
-    node->image_offset = pending->offset_end;
-    node->kraft_version = controller_kraft_version(node);
-    if (!shards_publish(node, pending->buf, pending->offset_end))
-        controller_fail(c, "no memory to tell the shards");
-    c->snapshot_bytes += pending->buf->size_bytes;
-}
-
-/* Clients see all of a batch or nothing of it. */
-static void controller_not_applied(struct controller *c)
-{
-    controller_fail(c, "a committed record cannot be applied");
-    controller_snapshot_give_up(c);
-    image_undo(c->node->image, c->node->image_offset);
-}
-
-/* Apply what is committed to the broker's image. */
-static void controller_publish(struct controller *c, int64_t high_watermark)
-{
-    struct node *node = c->node;
-    struct arena arena;
-    arena_init(&arena, node->mem, 0);
-    struct follower follower = {.node = node, .arena = &arena};
-    struct metadata_reader reader = {follow_record, &follower};
-    while (!list_empty(&c->pending) && c->failed == NULL) {
-        struct pending *pending = container_of(c->pending.next, struct pending, link);
-        if (pending->offset_end > high_watermark) break;
-        if (metadata_batches_read(node->mem, view_of(pending->buf->data, pending->buf->size_bytes),
-                                  &reader) == 0)
-            controller_published(c, pending);
-        else
-            controller_not_applied(c);
-        list_remove(&pending->link);
-        buf_release(pending->buf);
-        mem_put(node->mem, pending, sizeof(*pending));
-    }
-    arena_free(&arena);
-    cluster_commit(c->cluster, high_watermark);
-}
-
 static void controller_answer(struct controller *c, int64_t high_watermark)
 {
     while (!list_empty(&c->waits)) {
@@ -227,6 +128,15 @@ static void effect_persist(struct controller *c, const struct quorum_stored *sto
         quorum_persisted(c->quorum);
 }
 
+static const char *controller_start_refused(int result)
+{
+    switch (result) {
+    case LOG_E_FULL: return "its log directory has no room for the records of a start: free some";
+    case LOG_E_MEMORY: return "no memory for the records of a start";
+    default: return "the metadata log takes no records";
+    }
+}
+
 static void effect_lead(struct controller *c, int32_t epoch)
 {
     struct step step;
@@ -234,13 +144,15 @@ static void effect_lead(struct controller *c, int32_t epoch)
         controller_fail(c, "the metadata log cannot begin an epoch");
         return;
     }
-    step_start(c, &step, &c->arena);
+    controller_step_start(c, &step, &c->arena);
     if (quorum_begin_records(c->quorum, &step) != STEP_DONE) {
         controller_fail(c, "no memory for the records of a new epoch");
         return;
     }
-    int64_t base = controller_append(c, &step, true);
-    for (uint32_t i = 0; base >= 0 && i < step.record_count; i++)
+    int64_t base;
+    int result = controller_append(c, &step, APPEND_CONTROL | APPEND_LAST_ROOM, &base);
+    if (result != LOG_OK) controller_fail(c, controller_start_refused(result));
+    for (uint32_t i = 0; result == LOG_OK && i < step.record_count; i++)
         if (!quorum_control(c->quorum, step_encode(&c->arena, &step.records[i].key),
                             step_encode(&c->arena, &step.records[i].value), base + i))
             controller_fail(c, "a control record of the new epoch does not hold");
@@ -258,7 +170,7 @@ static void controller_effects(struct controller *c)
             log_set_high_watermark(c->log, effect.high_watermark);
             controller_publish(c, effect.high_watermark);
             c->fetches_due = true;
-            controller_answer(c, c->failed == NULL ? effect.high_watermark : -1);
+            controller_answer(c, controller_answerable(c));
             break;
         case QUORUM_NOTHING: break;
         }
@@ -296,33 +208,59 @@ static bool call_allows(void *context, int8_t operation, int8_t type, struct vie
                        name);
 }
 
-static void call_decide(struct controller *c, struct controller_call *call)
+/* The step's records were not taken. False: they may be in a moment, the call waits for it. */
+static bool call_refused(struct controller *c, struct controller_call *call, int result)
+{
+    if (result == LOG_E_BUSY) return false;
+    int16_t error = controller_refused_error(result);
+    if (controller_refuse_items(call, error)) {
+        if (call->client != NULL) request_error(call->client, error);
+        error = KAFKA_NONE;
+    }
+    call_end(c, call, error);
+    return true;
+}
+
+static enum step_result call_step(struct controller *c,
+                                  struct step *step,
+                                  struct controller_call *call)
+{
+    controller_step_start(c, step, call->arena);
+    step->caller.version = call->version;
+    step->caller.forwarded = call->forwarded;
+    step->caller.allows = call->client != NULL ? call_allows : NULL;
+    step->caller.allows_context = call;
+    step->caller.charge = call->client != NULL ? quotas_mutate : NULL;
+    step->caller.charge_context = call;
+    step->caller.judge = call->client != NULL ? dynamic_judge : NULL;
+    step->caller.judge_context = call;
+    return controller_step(c, step, call);
+}
+
+/* False: it cannot be decided now, and is the first of the next turn. */
+static bool call_decide(struct controller *c, struct controller_call *call)
 {
     struct step step;
     enum step_result result = STEP_MORE;
+    int how = controller_step_find(call->api_key)->last_room ? APPEND_LAST_ROOM : 0;
+    int taken = LOG_OK;
     if (call->client != NULL) request_work(call->client);
-    while (result == STEP_MORE && c->failed == NULL) {
-        step_start(c, &step, call->arena);
-        step.caller.version = call->version;
-        step.caller.forwarded = call->forwarded;
-        step.caller.allows = call->client != NULL ? call_allows : NULL;
-        step.caller.allows_context = call;
-        step.caller.charge = call->client != NULL ? quotas_mutate : NULL;
-        step.caller.charge_context = call;
-        step.caller.judge = call->client != NULL ? dynamic_judge : NULL;
-        step.caller.judge_context = call;
-        result = controller_step(c, &step, call);
-        if (result == STEP_E_MEMORY) {
-            call_end(c, call, KAFKA_UNKNOWN_SERVER_ERROR);
-            return;
-        }
-        if (!controller_commit_step(c, &step)) break;
+    while (result == STEP_MORE && taken == LOG_OK && c->unapplied == NULL) {
+        result = call_step(c, &step, call);
+        if (result != STEP_E_MEMORY) taken = controller_commit_step(c, &step, how);
     }
     if (call->client != NULL) request_rest(call->client);
     if (c->failed != NULL)
         call_end(c, call, KAFKA_NOT_CONTROLLER);
+    else if (result == STEP_E_MEMORY)
+        call_end(c, call, KAFKA_UNKNOWN_SERVER_ERROR);
+    else if (taken != LOG_OK)
+        return call_refused(c, call, taken);
+    else if (result == STEP_MORE) /* Its first records are to be applied before the others. */
+        return false;
     else
         call_wait(c, call);
+    return true;
 }
 
 /* What this process asks could have come from another one: its version carries all that it says
@@ -363,15 +301,43 @@ static void controller_tick(struct controller *c)
     struct controller_moment moment;
     if (quorum_deadline(c->quorum) <= now_ms) quorum_tick(c->quorum, controller_event(c, &moment));
     enum step_result result = STEP_MORE;
+    if (c->unapplied != NULL || c->again_ms > now_ms) return;
     if (cluster_deadline(c->cluster) <= now_ms) /* Sessions are judged by all shards' horizon. */
         shard_horizon_ask(c->node->shard, now_ms);
     while (c->failed == NULL && result == STEP_MORE && cluster_active(c->cluster) &&
            cluster_deadline(c->cluster) <= now_ms) {
         struct step step;
-        step_start(c, &step, &c->arena);
+        controller_step_start(c, &step, &c->arena);
         result = cluster_tick(c->cluster, &step);
-        if (!controller_commit_step(c, &step)) return;
+        if (controller_commit_step(c, &step, APPEND_LAST_ROOM) != LOG_OK || c->unapplied != NULL)
+            return;
     }
+}
+
+/* What was asked, in its order, as far as it can be decided now. */
+static void controller_decide(struct controller *c)
+{
+    while (!list_empty(&c->queue) && (c->unapplied == NULL || c->failed != NULL)) {
+        struct controller_call *call = container_of(c->queue.next, struct controller_call, link);
+        list_remove(&call->link);
+        if (c->failed != NULL || !cluster_active(c->cluster)) {
+            call_end(c, call, KAFKA_NOT_CONTROLLER);
+        } else if (!call_decide(c, call)) {
+            list_prepend(&c->queue, &call->link);
+            return;
+        }
+    }
+}
+
+/* When the next turn is to be, of a control part that serves. */
+static int64_t controller_next_ms(struct controller *c)
+{
+    int64_t now_ms = io_now_ms(c->node->io);
+    int64_t next_ms = c->behind.at_ms != 0 ? c->behind.at_ms : INT64_MAX;
+    if (!list_empty(&c->queue) && c->unapplied == NULL) next_ms = MIN(next_ms, now_ms + BUSY_MS);
+    if (c->unapplied == NULL)
+        next_ms = MIN(next_ms, MAX(cluster_deadline(c->cluster), c->again_ms));
+    return MIN(next_ms, quorum_deadline(c->quorum));
 }
 
 int64_t controller_turn(struct node *node)
@@ -379,27 +345,23 @@ int64_t controller_turn(struct node *node)
     struct controller *c = node->controller;
     struct controller_moment moment;
     arena_reset(&c->arena);
-    if (c->failed == NULL) controller_tick(c);
-    while (!list_empty(&c->queue)) {
-        struct controller_call *call = container_of(c->queue.next, struct controller_call, link);
-        list_remove(&call->link);
-        if (c->failed != NULL || !cluster_active(c->cluster))
-            call_end(c, call, KAFKA_NOT_CONTROLLER);
-        else
-            call_decide(c, call);
+    if (c->failed == NULL) {
+        controller_follow_again(c);
+        controller_refused_turn(c);
     }
+    if (c->failed == NULL) controller_tick(c);
+    controller_decide(c);
     if (c->failed == NULL) {
         c->log_moved = false;
         quorum_durable(c->quorum, controller_event(c, &moment));
         controller_effects(c);
     }
-    controller_answer(c, c->failed == NULL ? quorum_high_watermark(c->quorum) : -1);
+    controller_answer(c, controller_answerable(c));
     if (c->fetches_due || c->failed != NULL) raft_turn(c, c->failed != NULL);
-    if (c->failed != NULL || !list_empty(&c->queue))
-        return c->failed != NULL ? INT64_MAX : io_now_ms(node->io);
-    int64_t snapshot_ms = controller_snapshot_turn(c);
-    int64_t next = MIN(quorum_deadline(c->quorum), cluster_deadline(c->cluster));
-    return MIN(next, snapshot_ms);
+    if (c->failed != NULL) return list_empty(&c->queue) ? INT64_MAX : io_now_ms(node->io);
+    int64_t next_ms = controller_next_ms(c);
+    if (!list_empty(&c->queue)) return next_ms;
+    return MIN(next_ms, controller_snapshot_turn(c));
 }
 
 int32_t controller_leader(const struct node *node)
@@ -416,6 +378,8 @@ const char *controller_not_ready(const struct node *node)
 {
     if (node->controller == NULL) return "the control part is not started";
     if (node->controller->failed != NULL) return node->controller->failed;
+    if (node->controller->behind.at_ms != 0)
+        return "the control part has no memory to apply the metadata; it tries again";
     if (!cluster_active(node->controller->cluster)) return "the control part does not lead yet";
     return controller_self_waits(node->controller) ? "the controller is not registered yet" : NULL;
 }
@@ -622,9 +586,12 @@ static int controller_activate(struct controller *c, const struct bootstrap *boo
         if (quorum_leads(c->quorum) && quorum_high_watermark(c->quorum) >= 0) break;
         io_turn(c->node->io, logs_turn(c->node->logs));
     }
-    step_start(c, &step, &c->arena);
+    controller_step_start(c, &step, &c->arena);
     if (cluster_activate(c->cluster, &step, &records) != STEP_DONE) return -ENOMEM;
-    return controller_commit_step(c, &step) ? 0 : -EIO;
+    int result = controller_commit_step(c, &step, APPEND_LAST_ROOM);
+    if (result == LOG_OK && c->unapplied == NULL) return 0;
+    controller_fail(c, controller_start_refused(result == LOG_OK ? LOG_E_MEMORY : result));
+    return -EIO;
 }
 
 /* NoOp records tell other nodes that the leader is alive. Alone, a node writes them only if its
@@ -736,9 +703,7 @@ void controller_close(struct node *node)
     controller_snapshot_stop(c);
     controller_answer(c, -1);
     list_foreach (link, &c->pending) {
-        struct pending *pending = container_of(link, struct pending, link);
-        buf_release(pending->buf);
-        mem_put(node->mem, pending, sizeof(*pending));
+        controller_pending_free(c, container_of(link, struct pending, link));
     }
     quorum_free(c->quorum);
     cluster_free(c->cluster);

@@ -15,6 +15,7 @@ struct pending {
     struct list link;
     struct buf *buf;
     int64_t offset_end;
+    struct list letters; /* To the other shards: shards_prepare(). */
 };
 
 struct controller {
@@ -28,6 +29,13 @@ struct controller {
     struct list pending; /* Batches, in the order of their offsets. */
     struct arena arena;  /* Of the controller's own steps and events. */
     struct sink sink;
+    struct pending *unapplied;  /* The last one, if there was no memory to apply it to the
+                                   controller's own image: nothing is decided before it is. */
+    struct follow_again behind; /* It, or what is committed, waits for memory. */
+    int64_t again_ms;           /* Periodic work and calls that wait for room: not before. */
+    int64_t refused_said_ms;
+    uint32_t refused;   /* Steps whose records were not taken, since one was. */
+    int refused_for;    /* LOG_E_FULL or LOG_E_MEMORY. */
     const char *failed; /* Why it serves no more; NULL: it does. */
     char dir[METADATA_PATH_BYTES];
     bool log_moved;
@@ -56,6 +64,51 @@ const struct quorum_event *controller_event(struct controller *c, struct control
 
 /* The control part serves no more; said once. */
 void controller_fail(struct controller *c, const char *why);
+
+/* ---- controller_append.c ---- */
+
+/* Begin a step at this moment, at the end of the log. */
+void controller_step_start(struct controller *c, struct step *step, struct arena *arena);
+
+enum controller_append {
+    APPEND_CONTROL = 1,  /* Control records. */
+    APPEND_LAST_ROOM = 2 /* It may give room back, or keeps the cluster alive: log_append.last_room
+                          */
+};
+
+/* Append the step's records as one batch, `how` of enum controller_append. LOG_OK and the base
+ * offset; LOG_E_FULL, LOG_E_BUSY, LOG_E_MEMORY; LOG_E_SEGMENT: more than a batch holds; or what
+ * ends the control part. */
+MUST_USE int controller_append(struct controller *c,
+                               const struct step *step,
+                               int how,
+                               int64_t *base);
+
+/* Append and apply what a step decided. As controller_append(); what ends the control part has
+ * ended it, all else was told, counted and taken back. */
+MUST_USE int controller_commit_step(struct controller *c, const struct step *step, int how);
+
+/* The log may take changes again that it refused: it is said. In each turn. */
+void controller_refused_turn(struct controller *c);
+
+/* What such a result is for who asked. / Set it in all items of the call's complete answer that
+ * have none. False: it has no such items. */
+int16_t controller_refused_error(int result);
+bool controller_refuse_items(const struct controller_call *call, int16_t error);
+
+void controller_pending_free(struct controller *c, struct pending *pending); /* NULL-safe. */
+
+/* ---- controller_follow.c ---- */
+
+/* There was no memory to apply what was just appended. */
+void controller_unapplied(struct controller *c);
+
+/* Apply what is committed, as far as there is memory. / In each turn: try again. */
+void controller_publish(struct controller *c, int64_t high_watermark);
+void controller_follow_again(struct controller *c);
+
+/* Up to where clients may be told: committed, and applied here. -1: the control part has failed. */
+int64_t controller_answerable(const struct controller *c);
 
 /* controller_self.c: the controller's own place in the quorum. Its endpoints are those of the
  * controller listeners; without one, the quorum lives in this process and the record still needs a

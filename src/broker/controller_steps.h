@@ -9,6 +9,7 @@ struct controller_step_row {
     int8_t operation; /* That the caller needs on the cluster (enum auth_operation); 0: the step
                          asks by itself. */
     int32_t error_at; /* Offset of the error code of the whole in the response; -1: it has none. */
+    bool last_room;   /* It may give room back, or keeps the cluster alive: APPEND_LAST_ROOM. */
     enum step_result (*step)(struct controller *c, struct step *step, const void *in, void *out);
 };
 

@@ -558,7 +558,7 @@ void coordinator_follow(struct node *node, const struct image_change *change)
     if (change->kind != IMAGE_PARTITION || !view_is(change->topic->name, COORDINATOR_TOPIC)) return;
     if (!parts_grow(
             c, MAX((uint32_t)change->topic->partition_count, (uint32_t)change->partition + 1))) {
-        say(node->say, SAY_ERROR, SAY_IN_GROUP, "no memory for a partition of " COORDINATOR_TOPIC);
+        replica_unmade(node, "a partition of " COORDINATOR_TOPIC);
         return;
     }
     part_follow(c->parts[change->partition], change->topic,

@@ -3,6 +3,8 @@
  * From the log's start to its end, in ranges of about offsets.load.buffer.size. Nothing is appended
  * meanwhile: the partition answers COORDINATOR_LOAD_IN_PROGRESS. What is not in the page cache is
  * read in the background. */
+#include <errno.h>
+
 #include "broker/broker.h"
 #include "broker/coordinator_inside.h"
 #include "broker/metadata_log.h"
@@ -15,6 +17,13 @@ static void load_fail(struct coordinator_part *part, const char *why)
         part->index, why);
     coordinator_resign(part, NULL);
     part->state = PART_FAILED;
+}
+
+/* It is loaded anew when there may be some. */
+static void load_no_memory(struct coordinator_part *part)
+{
+    load_fail(part, "no memory");
+    replica_unmade(part->node, "the groups of a partition of " COORDINATOR_TOPIC);
 }
 
 /* ---- one range ------------------------------------------------------------------------------- */
@@ -67,8 +76,8 @@ static void range_take(struct coordinator_part *part)
     range_drop(part);
     if (!whole)
         load_fail(part, "its log cannot be read");
-    else if (reader.result == GROUPS_E_MEMORY)
-        load_fail(part, "no memory");
+    else if (reader.result == GROUPS_E_MEMORY || result == -ENOMEM)
+        load_no_memory(part);
     else if (result != 0)
         load_fail(part, "it holds a record or a batch that cannot be understood");
     else
@@ -129,12 +138,14 @@ void coordinator_load_go(struct coordinator_part *part)
     }
     if (result == LOG_OK) result = log_read(log, &load->read, &load->range);
     if (result == LOG_LATER) return;
-    if (result != LOG_OK) {
+    if (result == LOG_E_MEMORY) {
+        load_no_memory(part);
+    } else if (result != LOG_OK) {
         load_fail(part, "its log is not usable");
     } else if (load->range.size_bytes == 0) {
         /* The rest is assigned and not written yet. The log tells when it is. */
         log_range_release(&load->range);
     } else if (!range_ask(part)) {
-        load_fail(part, "no memory");
+        load_no_memory(part);
     }
 }

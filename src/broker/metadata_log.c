@@ -110,7 +110,7 @@ static int batch_read(struct mem *mem,
                                record.value);
     enum record_fault fault = record_iter_end(&iter);
     compress_work_free(&work);
-    if (fault != RECORD_OK) return -EBADMSG;
+    if (fault != RECORD_OK) return fault == RECORD_MEMORY ? -ENOMEM : -EBADMSG;
     return go_on ? 0 : -ECANCELED;
 }
 

@@ -219,11 +219,20 @@ static bool node_logs_turn(struct node *node, int64_t *next_ms)
     return busy || node_unsynced_bytes(node) < unsynced_bytes;
 }
 
+static uint32_t node_logs_full(const struct node *node)
+{
+    uint32_t full = 0;
+    for (uint32_t i = 0; i < logs_dir_count(node->logs); i++)
+        full += logs_dir_full(node->logs, i);
+    return full;
+}
+
 /* What this turn gathered: steps of the controller, fetches that were woken, then the logs' writes.
  */
 static void node_turn_end(struct shard *shard)
 {
     struct node *node = node_of(shard);
+    metric_set(&shard->metrics, METRIC_LOG_DIRECTORIES_FULL, node_logs_full(node));
     int64_t next = INT64_MAX;
     if (node->controller != NULL) next = controller_turn(node);
     if (node->lifecycle != NULL) lifecycle_image_moved(node);
@@ -234,6 +243,7 @@ static void node_turn_end(struct shard *shard)
     shard_hold(shard, node_logs_busy(node));
     int64_t logs_next;
     bool moved = node_logs_turn(node, &logs_next);
+    next = MIN(next, MIN(shards_turn(node), replicas_turn(node)));
     node->next_ms = MIN(next, MIN(logs_next, placed_turn(node)));
     /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at
      * once. */
@@ -411,6 +421,7 @@ static int node_open_parts(struct node *first)
 static void node_free(struct node *node)
 {
     if (!list_empty(&node->image_watch.link)) image_watch_remove(node->image, &node->image_watch);
+    shards_unpublish(node, &node->published);
     fetch_sessions_free(&node->sessions);
     quotas_close(node);
     admission_close(node);
@@ -445,6 +456,7 @@ static struct node *node_new(const struct node_options *options, struct node *fi
     list_init(&node->creating);
     list_init(&node->recovered);
     list_init(&node->image_watch.link);
+    list_init(&node->published);
     replicas_init(node);
     node->image = image_new(node->mem, io_random(io, IO_RANDOM_HASH));
     arena_init(&node->host_limits, node->mem, 0);
@@ -647,6 +659,7 @@ void node_address(const struct node *node, struct io_address *out)
 const char *node_not_ready(const struct node *node)
 {
     const char *missing = controller_not_ready(node);
+    if (missing == NULL) missing = shards_not_following(node);
     if (missing != NULL || node->options.controller_only) return missing;
     return lifecycle_not_ready(node);
 }

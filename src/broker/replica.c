@@ -2,6 +2,7 @@
 #include "broker/replica.h"
 
 #include "broker/broker.h"
+#include "broker/coordinator.h"
 #include "broker/moves.h"
 #include "broker/placed.h"
 #include "broker/shards.h"
@@ -120,6 +121,7 @@ static void replica_attach(struct replica *replica, const struct image_topic *to
     replica->log_error = logs_replica(node->logs, &want, &replica->log);
     if (replica->log_error != LOG_OK) {
         replica->log = NULL;
+        if (replica->log_error == LOG_E_MEMORY) return;
         char name[TOPIC_NAME_MAX + 8];
         say(node->say, SAY_ERROR, SAY_IN_LOG,
             "partition %s-%d is not usable here: its log directory is offline or its folder is gone",
@@ -157,6 +159,10 @@ static struct replica *replica_make(struct node *node,
     }
     list_append(&node->replicas.all, &replica->link);
     replica_attach(replica, topic, is_new);
+    if (replica->log_error == LOG_E_MEMORY) {
+        replica_free(replica);
+        return NULL;
+    }
     return replica;
 }
 
@@ -245,7 +251,7 @@ void replicas_follow(struct node *node, const struct image_change *change)
         bool is_new = now->leader_epoch == 0 && node->broker_epoch >= 0;
         replica = replica_make(node, change->topic, change->partition, is_new);
         if (replica == NULL) {
-            say(node->say, SAY_ERROR, SAY_IN_LOG, "no memory for a replica");
+            replica_unmade(node, "a replica");
             return;
         }
     }
@@ -255,9 +261,10 @@ void replicas_follow(struct node *node, const struct image_change *change)
         recovered_note(replica); /* There is nothing to recover. */
 }
 
-void replicas_loaded(struct node *node)
+/* `each` for every partition of the image, as if it were new. */
+static void replicas_each(struct node *node,
+                          void (*each)(struct node *node, const struct image_change *change))
 {
-    node->replicas.following = true;
     for (const struct image_object *object = NULL;
          (object = image_next(node->image, IMAGE_TOPIC, object)) != NULL;) {
         const struct image_topic *topic = (const struct image_topic *)object;
@@ -268,9 +275,44 @@ void replicas_loaded(struct node *node)
                                           .topic = topic,
                                           .partition = i,
                                           .now = (const struct image_object *)now};
-            replicas_follow(node, &change);
+            each(node, &change);
         }
     }
+}
+
+void replicas_loaded(struct node *node)
+{
+    node->replicas.following = true;
+    replicas_each(node, replicas_follow);
+}
+
+static void replica_try(struct node *node, const struct image_change *change)
+{
+    if (replica_find(node, change->topic->id, change->partition) == NULL)
+        replicas_follow(node, change);
+    if (node->coordinator != NULL && view_is(change->topic->name, COORDINATOR_TOPIC))
+        coordinator_follow(node, change);
+}
+
+void replica_unmade(struct node *node, const char *what)
+{
+    if (follow_again_set(&node->replicas.unmade, io_now_ms(node->io)))
+        say(node->say, SAY_WARN, SAY_IN_LOG,
+            "no memory for %s; it is tried again until there is some (dohle.memory.max)", what);
+}
+
+int64_t replicas_turn(struct node *node)
+{
+    struct follow_again *unmade = &node->replicas.unmade;
+    int64_t tried_ms = unmade->at_ms;
+    if (tried_ms == 0 || tried_ms > io_now_ms(node->io))
+        return tried_ms == 0 ? INT64_MAX : tried_ms;
+    replicas_each(node, replica_try);
+    if (unmade->at_ms != tried_ms) return unmade->at_ms;
+    say(node->say, SAY_INFO, SAY_IN_LOG, "there was memory for all replicas, after %lld ms",
+        (long long)(io_now_ms(node->io) - unmade->since_ms));
+    unmade->at_ms = 0;
+    return INT64_MAX;
 }
 
 static bool replica_given(const struct node *node, const struct log *log)

@@ -8,6 +8,7 @@
  * Memory: the node's. Thread: the shard's. */
 #pragma once
 
+#include "broker/follow.h"
 #include "core/partition.h"
 #include "log/log_manager.h"
 
@@ -49,7 +50,8 @@ struct replica {
 struct replicas {
     struct map by_id;
     struct list all;
-    bool following; /* Since replicas_loaded(). */
+    bool following;             /* Since replicas_loaded(). */
+    struct follow_again unmade; /* There was no memory for one of the image's. */
 };
 
 void replicas_init(struct node *node);
@@ -62,6 +64,11 @@ struct replica *replica_find(const struct node *node, struct uuid topic_id, int3
  * says before its end is no reason to touch a folder: a topic that was deleted there may have been
  * made again under its name, and the folder is the later one's. */
 void replicas_loaded(struct node *node);
+
+/* In each turn: make what there was no memory for (also partitions of the coordinator:
+ * replica_unmade). When to be called next. */
+int64_t replicas_turn(struct node *node);
+void replica_unmade(struct node *node, const char *what);
 
 /* The image has changed: make, lead, or delete. */
 void replicas_follow(struct node *node, const struct image_change *change);

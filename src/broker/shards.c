@@ -1,9 +1,10 @@
 /* shards.c - see shards.h. Letters are allocated by who posts and freed by who opens. */
 #include "broker/shards.h"
 
+#include <stdatomic.h>
+
 #include "broker/controller.h"
 #include "broker/coordinator.h"
-#include "broker/metadata_log.h"
 
 /* ---- who owns what --------------------------------------------------------------------------- */
 
@@ -28,68 +29,124 @@ uint32_t shards_group_owner(const struct node *node, struct view group)
 
 struct published {
     struct letter letter;
+    struct list link; /* Until it is posted, and until it is applied. */
     struct buf *batches;
     int64_t offset_end;
     int16_t kraft_version;
 };
 
-struct applying {
-    struct node *node;
-    struct arena arena;
-};
-
-static bool apply_record(void *context,
-                         const struct batch_header *batch,
-                         int64_t offset,
-                         bool control,
-                         struct view key,
-                         struct view value)
+static void published_free(struct node *node, struct published *published)
 {
-    struct applying *applying = context;
-    struct step_record record;
-    (void)key;
-    if (control) return true;
-    arena_reset(&applying->arena);
-    return step_decode(value, &applying->arena, &record) &&
-           image_apply(applying->node->image, &record, offset, batch->base_offset) == IMAGE_OK;
+    buf_release(published->batches);
+    mem_put(node->mem, published, sizeof(*published));
+}
+
+/* Its batches are applied, or cannot be now. */
+static bool published_apply(struct node *node, const struct published *published)
+{
+    struct buf *batches = published->batches;
+    int64_t now_ms = io_now_ms(node->io);
+    switch (follow_batches(node->mem, node->image, view_of(batches->data, batches->size_bytes))) {
+    case FOLLOW_DONE:
+        node->kraft_version = published->kraft_version;
+        image_commit(node->image, published->offset_end);
+        node->image_offset = published->offset_end;
+        break;
+    case FOLLOW_MEMORY:
+        if (follow_again_set(&node->behind, now_ms))
+            say(node->say, SAY_WARN, SAY_IN_NODE,
+                "shard %u has no memory to follow the metadata beyond offset %lld; it tries again "
+                "until there is some (dohle.memory.max)",
+                node->index, (long long)node->image_offset);
+        return false;
+    case FOLLOW_FAULT:
+        node->failed = "a shard could not apply a committed record";
+        say(node->say, SAY_ERROR, SAY_IN_NODE,
+            "shard %u: %s; restart the node to read its log anew", node->index, node->failed);
+        break;
+    }
+    return true;
+}
+
+static void shard_follow(struct node *node)
+{
+    while (!list_empty(&node->published)) {
+        struct published *first = container_of(node->published.next, struct published, link);
+        if (node->failed == NULL && !published_apply(node, first)) break;
+        list_remove(&first->link);
+        published_free(node, first);
+    }
+    bool behind = !list_empty(&node->published);
+    if (!behind && node->behind.at_ms != 0) {
+        say(node->say, SAY_INFO, SAY_IN_NODE, "shard %u follows the metadata again, after %lld ms",
+            node->index, (long long)(io_now_ms(node->io) - node->behind.since_ms));
+        node->behind.at_ms = 0;
+    }
+    const char *why = node->failed != NULL ? "a shard cannot follow the metadata: restart the node"
+                      : behind ? "a shard has no memory to follow the metadata; it tries again"
+                               : NULL;
+    atomic_store(&node->follow_missing, why);
 }
 
 static void published_opened(void *owner, struct letter *letter)
 {
     struct published *published = container_of(letter, struct published, letter);
     struct node *node = node_of(owner);
-    struct applying applying = {.node = node};
-    struct metadata_reader reader = {apply_record, &applying};
-    struct buf *batches = published->batches;
-    arena_init(&applying.arena, node->mem, 0);
-    if (node->failed == NULL &&
-        metadata_batches_read(node->mem, view_of(batches->data, batches->size_bytes), &reader) != 0)
-        node->failed = "a shard could not apply a committed record";
-    node->kraft_version = published->kraft_version;
-    if (node->failed == NULL) {
-        image_commit(node->image, published->offset_end);
-        node->image_offset = published->offset_end;
-    } else {
-        image_undo(node->image, node->image_offset); /* All of a batch, or nothing. */
-        say(node->say, SAY_ERROR, SAY_IN_NODE, "shard %u: %s", node->index, node->failed);
-    }
-    arena_free(&applying.arena);
-    buf_release(batches);
-    mem_put(node->mem, published, sizeof(*published));
+    list_append(&node->published, &published->link);
+    if (node->behind.at_ms == 0) shard_follow(node); /* Else when it is time, in order. */
 }
 
-bool shards_publish(struct node *first, struct buf *batches, int64_t offset_end)
+int64_t shards_turn(struct node *node)
 {
+    if (node->behind.at_ms == 0) return INT64_MAX;
+    if (node->behind.at_ms <= io_now_ms(node->io)) shard_follow(node);
+    return node->behind.at_ms == 0 ? INT64_MAX : node->behind.at_ms;
+}
+
+const char *shards_not_following(const struct node *first)
+{
+    const char *why = NULL;
+    for (uint32_t i = 1; i < first->count && why == NULL; i++)
+        if (first->peers[i] != NULL) why = atomic_load(&first->peers[i]->follow_missing);
+    return why;
+}
+
+void shards_unpublish(struct node *node, struct list *letters)
+{
+    list_foreach (link, letters) {
+        struct published *published = container_of(link, struct published, link);
+        list_remove(link);
+        published_free(node, published);
+    }
+}
+
+bool shards_prepare(struct node *first, struct list *letters)
+{
+    list_init(letters);
     for (uint32_t i = 1; i < first->count; i++) {
         struct published *published = mem_get(first->mem, sizeof(*published));
-        if (published == NULL) return false;
-        published->letter.open = published_opened;
+        if (published == NULL) {
+            shards_unpublish(first, letters);
+            return false;
+        }
+        *published = (struct published){.letter.open = published_opened};
+        list_append(letters, &published->link);
+    }
+    return true;
+}
+
+void shards_publish(struct node *first,
+                    struct list *letters,
+                    struct buf *batches,
+                    int64_t offset_end)
+{
+    for (uint32_t i = 1; i < first->count; i++) {
+        struct published *published = container_of(list_pop(letters), struct published, link);
         published->batches = buf_hold(batches);
         published->offset_end = offset_end;
         published->kraft_version = first->kraft_version;
         shard_post(first->peers[i]->shard, &published->letter);
     }
-    return true;
 }
 
 /* ---- the registration ------------------------------------------------------------------------ */

@@ -21,9 +21,24 @@ uint32_t shards_owner(const struct node *node, struct view topic, int32_t partit
  * there is no topic of offsets yet. */
 uint32_t shards_group_owner(const struct node *node, struct view group);
 
+/* Take the memory for telling the others of batches that are about to be appended. False: none, and
+ * nothing was taken. / Give it back, of `first`; or what a shard still had to apply. */
+MUST_USE bool shards_prepare(struct node *first, struct list *letters);
+void shards_unpublish(struct node *node, struct list *letters);
+
 /* The first shard has committed these batches of the metadata log, and set its kraft_version: the
- * others apply them. False: no memory, not all were told. */
-MUST_USE bool shards_publish(struct node *first, struct buf *batches, int64_t offset_end);
+ * others apply them, in order. One that has no memory for it tries again (struct follow_again).
+ * `letters` are those of shards_prepare(), and empty afterwards. */
+void shards_publish(struct node *first,
+                    struct list *letters,
+                    struct buf *batches,
+                    int64_t offset_end);
+
+/* Of any shard, in each turn: try again what it had no memory to follow. When to be called next. */
+int64_t shards_turn(struct node *node);
+
+/* Why one of the others does not follow the metadata, in words; NULL: all do. */
+const char *shards_not_following(const struct node *first);
 
 /* The first shard has registered the broker: node->broker_epoch is known. False: no memory. */
 MUST_USE bool shards_registered(struct node *first);

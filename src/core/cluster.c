@@ -107,6 +107,7 @@ struct cluster *cluster_new(struct mem *mem, const struct cluster_options *optio
 
 static void cluster_forget_soft(struct cluster *cluster)
 {
+    cluster->ending = NULL;
     struct map_node *node = map_next(&cluster->softs, NULL);
     while (node != NULL) {
         struct map_node *next = map_next(&cluster->softs, node);
@@ -153,6 +154,12 @@ bool cluster_active(const struct cluster *cluster)
     return cluster->active;
 }
 
+void cluster_applied(struct cluster *cluster)
+{
+    if (cluster->ending != NULL) cluster_contact_remove(cluster, cluster->ending);
+    cluster->ending = NULL;
+}
+
 enum image_result cluster_apply(struct cluster *cluster, const struct step *step, int64_t base)
 {
     for (uint32_t i = 0; i < step->record_count; i++) {
@@ -161,6 +168,7 @@ enum image_result cluster_apply(struct cluster *cluster, const struct step *step
         image_undo(cluster->image, base);
         return result;
     }
+    cluster_applied(cluster);
     return IMAGE_OK;
 }
 
@@ -177,6 +185,14 @@ void cluster_undo(struct cluster *cluster, int64_t offset)
         struct cluster_soft *soft = container_of(node, struct cluster_soft, node);
         if (soft->shutdown_offset >= offset) soft->shutdown_offset = -1;
     }
+}
+
+void cluster_refused(struct cluster *cluster, const struct step *step)
+{
+    cluster->ending = NULL;
+    cluster_undo(cluster, step->offset_next);
+    cluster->elect_due = cluster->active;
+    cluster->session_check_ms = MIN(cluster->session_check_ms, step->now_ms);
 }
 
 void cluster_resign(struct cluster *cluster, int64_t high_watermark)

@@ -83,15 +83,22 @@ struct image *cluster_image(struct cluster *cluster);
 void cluster_set_kraft_version(struct cluster *cluster, int16_t level);
 
 /* Apply a step's records, appended from `base` on. The only way that logged state changes once
- * active. IMAGE_OK; IMAGE_E_MEMORY or IMAGE_E_FAULT: nothing of the step is applied; the owner
- * resigns (the batch is in the log, but not in the image). */
+ * active. IMAGE_OK. IMAGE_E_MEMORY: nothing of the step is applied, though the batch is in the log;
+ * before the next step the owner applies it to the image with image_apply(), and calls
+ * cluster_applied(). IMAGE_E_FAULT: the same, but the owner resigns. */
 MUST_USE enum image_result cluster_apply(struct cluster *cluster,
                                          const struct step *step,
                                          int64_t base);
+void cluster_applied(struct cluster *cluster);
 
 /* The high watermark is `offset`. / Batches from `offset` on are lost. */
 void cluster_commit(struct cluster *cluster, int64_t offset);
 void cluster_undo(struct cluster *cluster, int64_t offset);
+
+/* The log took none of the step's records (no space, no memory): nothing of the image has changed,
+ * and what the step noted in soft state is taken back. What it was to do is due again: by the
+ * caller that asks again, or in the next cluster_tick(), which the owner puts off. */
+void cluster_refused(struct cluster *cluster, const struct step *step);
 
 /* ---- becoming and being active --------------------------------------------------------------- */
 

@@ -465,8 +465,7 @@ static enum step_result beat_cordons(struct cluster *cluster,
  * a session to run out (docs/decisions/0014). One that beats on has a session again. */
 static void beat_end_session(struct cluster *cluster, const struct image_node *broker)
 {
-    struct cluster_contact *contact = cluster_contact_find(cluster, broker->id, broker->epoch);
-    if (contact != NULL) cluster_contact_remove(cluster, contact);
+    cluster->ending = cluster_contact_find(cluster, broker->id, broker->epoch);
 }
 
 /* Soft state after the decision; the records are about to be appended. */
@@ -565,8 +564,10 @@ enum step_result cluster_fence_expired(struct cluster *cluster, struct step *ste
         if (soft == NULL || broker_add_fenced(step, broker, 1) != STEP_DONE) return STEP_E_MEMORY;
         soft->shutdown_offset = -1;
         if (!broker->fenced) cluster_note(soft, CLUSTER_REASON_SESSION, step);
+        cluster->ending = expired;
+    } else {
+        cluster_contact_remove(cluster, expired);
     }
-    cluster_contact_remove(cluster, expired);
     return STEP_DONE;
 }
 

@@ -40,6 +40,8 @@ struct cluster {
     struct map softs;
     struct map contacts;
     struct wheel sessions; /* Of the contacts; judged by the horizon. */
+    /* Whose session ends when the step that was just decided is applied. */
+    struct cluster_contact *ending;
     bool active;
     bool elect_due;        /* Leaderless partitions are left over from an unfencing. */
     int16_t kraft_version; /* Finalized level of kraft.version: of the quorum. */

@@ -336,6 +336,43 @@ static void test_stalled_controller(void **state)
     assert_string_equal(rig_tick(rig, 61200), "");
 }
 
+/* What the log had no room for has not happened, and is done when there is some. */
+static void test_refused(void **state)
+{
+    struct cluster_rig *rig = *state;
+    rig_up(rig, 1);
+    rig_up(rig, 2);
+    TOPIC(rig, "t", 1, 2);
+    assert_string_equal(rig_pass(rig, 2000), "");
+    BEAT(rig, 2, INT64_MAX);
+    rig->now_ms = 9500;
+    for (int i = 0; i < 3; i++) {
+        struct step *step = rig_step(rig);
+        step->horizon_ms = rig->now_ms;
+        assert_int_not_equal(cluster_tick(rig->cluster, step), STEP_E_MEMORY);
+        if (step->record_count > 0) cluster_refused(rig->cluster, step);
+        assert_int_equal(cluster_deadline(rig->cluster) <= rig->now_ms, true);
+    }
+    assert_string_equal(rig_state(rig, "t", 0), "L=1/0 isr=[1,2] pe=0");
+    assert_string_equal(rig_pass(rig, 10500), "[9500] PC t-0 isr=[2] leader=2; BRC0 1 fence");
+    /* A shutdown that was begun and refused has not begun: its broker asks again. */
+    struct broker_heartbeat_request in;
+    struct broker_heartbeat_response out;
+    wire_defaults(&wire_broker_heartbeat_request, &in);
+    in.broker_id = 2;
+    in.broker_epoch = image_broker(cluster_image(rig->cluster), 2)->epoch;
+    in.current_metadata_offset = INT64_MAX;
+    in.want_shut_down = true;
+    struct cluster_broker_view view;
+    struct step *step = rig_step(rig);
+    assert_int_equal(cluster_heartbeat(rig->cluster, step, &in, &out), STEP_DONE);
+    assert_true(step->record_count > 0);
+    cluster_refused(rig->cluster, step);
+    assert_true(cluster_broker(rig->cluster, 2, &view));
+    assert_int_equal(view.liveness, CLUSTER_UNFENCED);
+    assert_true(view.session_end_ms > 0);
+}
+
 /* What `explain` tells: why, since when, what it moved, and the last beats. */
 static void test_explained(void **state)
 {
@@ -688,6 +725,7 @@ int main(void)
         TEST_22(test_incarnations),
         TEST_22(test_unfencing),
         TEST_22(test_session),
+        TEST_22(test_refused),
         TEST_22(test_stalled_controller),
         TEST_22(test_explained),
         TEST_22(test_two_expired),

@@ -327,6 +327,17 @@ static void append_apply(struct append *append, struct log_write *write)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* While the disk is full: what gives room back may use the last room, which covers all that is not
+ * durable yet. */
+static int append_admit_last(const struct log_directory *directory, const struct log_append *in)
+{
+    if (!directory->full) return LOG_OK;
+    if (!in->last_room) return LOG_E_FULL;
+    if (directory->ballast_busy) return LOG_E_BUSY;
+    bool fits = directory->unsynced_bytes + in->size_bytes <= directory->ballast_bytes;
+    return fits ? LOG_OK : LOG_E_FULL;
+}
+
 static int append_admit(struct log *log, const struct log_append *in)
 {
     int usable = log_usable(log);
@@ -336,7 +347,8 @@ static int append_admit(struct log *log, const struct log_append *in)
     if (usable != LOG_OK) return usable;
     struct log_directory *directory = log->directory;
     if (log->logs->stopping) return LOG_E_BUSY;
-    if (directory->full) return LOG_E_FULL;
+    int last = append_admit_last(directory, in);
+    if (last != LOG_OK) return last;
     int room = logs_space_admit(log->logs, in);
     if (room != LOG_OK) return room;
     if (directory->unsynced_bytes > 0 &&

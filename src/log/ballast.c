@@ -4,6 +4,8 @@
  * thousand logs, each directory keeps one ballast file whose blocks are at least as many as its
  * logs may have unsynced. When a write meets a full disk the ballast is given up and the same write
  * is made again; from then on appends answer LOG_E_FULL, until the ballast could be taken again.
+ * Meanwhile a small one is kept, the last room, for what may give room back (log_append.last_room):
+ * who deletes a topic must be able to say so.
  *
  * `.dohle-ballast` is a plain file without bytes (its blocks lie behind its end); Apache Kafka
  * ignores plain files, and a clean stop removes it. Filesystems that cannot reserve have none. Of
@@ -17,6 +19,7 @@
 
 #define BALLAST_NAME       ".dohle-ballast"
 #define BALLAST_MIN        (1024u * 1024u)
+#define BALLAST_LAST_ROOM  (256u * 1024u)
 #define BALLAST_AGAIN_MS   1000
 #define BALLAST_LAST_TRIES 3 /* Of a log that is being stopped. */
 
@@ -56,6 +59,11 @@ static int64_t ballast_reserve(struct io *io, const char *path, uint64_t wanted,
     return error == -EOPNOTSUPP || error == -ENOSYS || error == -EINVAL ? 0 : error;
 }
 
+static uint64_t ballast_last_room(const struct log_directory *directory)
+{
+    return MIN((uint64_t)BALLAST_LAST_ROOM, directory->unsynced_max / 4);
+}
+
 void log_ballast_take(struct log_directory *directory)
 {
     struct logs *logs = directory->logs;
@@ -67,6 +75,9 @@ void log_ballast_take(struct log_directory *directory)
         directory->ballast_bytes = (uint64_t)got;
         directory->unsynced_max = (uint64_t)got;
     } else if (disk_is_full(got)) {
+        uint64_t last = ballast_last_room(directory);
+        got = ballast_reserve(logs->io, ballast_path(directory).text, last, last);
+        directory->ballast_bytes = got > 0 ? (uint64_t)got : 0;
         directory->full = true;
         logs_say(logs, "log directory \"%s\" is full: appends are refused until there is space",
                  directory->path);
@@ -128,11 +139,14 @@ void log_directory_full(struct log_directory *directory)
 
 /* ---- taking again ---------------------------------------------------------------------------- */
 
+/* All that is wanted, else the last room, else -ENOSPC. */
 static int64_t ballast_again_run(struct io *io, void *argument)
 {
     const struct log_directory *directory = argument;
-    uint64_t wanted = directory->unsynced_max;
-    return ballast_reserve(io, ballast_path(directory).text, wanted, wanted);
+    struct disk_path path = ballast_path(directory);
+    uint64_t wanted = directory->unsynced_max, last = ballast_last_room(directory);
+    int64_t got = ballast_reserve(io, path.text, wanted, wanted);
+    return disk_is_full(got) ? ballast_reserve(io, path.text, last, last) : got;
 }
 
 static void ballast_again_done(struct io_op *op)
@@ -143,11 +157,11 @@ static void ballast_again_done(struct io_op *op)
     directory->ballast_busy = false;
     directory->ballast_round++;
     directory->ballast_next_ms = io_now_ms(logs->io) + BALLAST_AGAIN_MS;
-    if (op->result >= 0) {
+    directory->ballast_bytes = op->result > 0 ? (uint64_t)op->result : 0;
+    if (op->result == 0 || directory->ballast_bytes == directory->unsynced_max) {
         directory->full = false;
-        directory->ballast_bytes = (uint64_t)op->result;
         logs_say(logs, "log directory \"%s\" has space again", directory->path);
-    } else if (!disk_is_full(op->result)) {
+    } else if (op->result < 0 && !disk_is_full(op->result)) {
         log_directory_fail(directory, op->result);
         return;
     }

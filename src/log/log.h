@@ -65,6 +65,7 @@ struct log_append {
     enum log_origin origin;  /* What is checked, and who gives the offsets. */
     int16_t produce_version; /* Of the request; INT16_MAX if there is none. Below 3 message sets of
                                 magic 0 and 1 are taken, and become one batch. */
+    bool last_room;          /* It may give room back: it may use the last of a full directory. */
     int16_t marker_txn_version; /* Of WriteTxnMarkers: 2 asks for the stricter epoch rule. */
     struct arena *request;      /* For the list of failed records; NULL: none is wanted. */
 };

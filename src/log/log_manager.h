@@ -155,6 +155,9 @@ void logs_dir_fail(struct logs *logs, uint32_t index, int error);
 /* Partitions whose unsynced bytes made log_append() answer LOG_E_BUSY may go on: below the cap. */
 bool logs_dir_busy(const struct logs *logs, uint32_t index);
 
+/* Has it no space? As log_dir_info.full. */
+bool logs_dir_full(const struct logs *logs, uint32_t index);
+
 /* ---- partitions ------------------------------------------------------------------------------ */
 
 #define LOG_DIRECTORY_ANY UINT32_MAX

@@ -591,6 +591,12 @@ void logs_dir_cordon(struct logs *logs, uint32_t index, bool cordoned)
     logs->directories[index].cordoned = cordoned;
 }
 
+bool logs_dir_full(const struct logs *logs, uint32_t index)
+{
+    assert(index < logs->directory_count);
+    return logs->directories[index].full;
+}
+
 bool logs_dir_busy(const struct logs *logs, uint32_t index)
 {
     assert(index < logs->directory_count);
