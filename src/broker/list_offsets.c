@@ -270,15 +270,18 @@ static void listing_gone(struct request *request)
     if (listing->pending == 0) listing_finish(listing);
 }
 
-/* For each topic, how often each partition is in the request. NULL: no memory (or no topic). */
-static struct names *listing_seen(struct request *request, const struct list_offsets_request *in)
+/* For each topic, how often each partition is in the request; with `told`, sets of that size with
+ * nothing in them. NULL: no memory (or no topic). */
+static struct names *listing_seen(struct request *request,
+                                  const struct list_offsets_request *in,
+                                  bool told)
 {
     struct names *seen = broker_array(request, (size_t)MAX(in->topics.count, 0), sizeof(*seen));
     for (int32_t t = 0; seen != NULL && t < in->topics.count; t++) {
         int32_t count = MAX(in->topics.items[t].partitions.count, 0);
         uint64_t seed = io_random(request->shard->io, IO_RANDOM_HASH);
         if (!names_init(&seen[t], &request->arena, (uint32_t)count, seed)) return NULL;
-        for (int32_t p = 0; p < count; p++)
+        for (int32_t p = 0; !told && p < count; p++)
             (void)names_see(&seen[t], partition_key(&in->topics.items[t], p));
     }
     return seen;
@@ -300,8 +303,8 @@ static bool listing_begin(struct listing *listing, const struct list_offsets_req
         broker_array(request, (size_t)in->topics.count, sizeof(*listing->response->topics.items));
     if (in->topics.count > 0 && listing->response->topics.items == NULL) return false;
     /* The last memory: what has begun cannot be called back. */
-    struct names *seen = listing_seen(request, in);
-    if (in->topics.count > 0 && seen == NULL) return false;
+    struct names *seen = listing_seen(request, in, false), *told = listing_seen(request, in, true);
+    if (in->topics.count > 0 && (seen == NULL || told == NULL)) return false;
     listing->response->topics.count = in->topics.count;
     listing->pending = 1; /* Held until all are begun. */
     for (int32_t t = 0; t < in->topics.count; t++) {
@@ -310,15 +313,18 @@ static bool listing_begin(struct listing *listing, const struct list_offsets_req
         wire_struct_defaults(&wire_list_offsets_response_list_offsets_topic_response_shape, out);
         out->name = in->topics.items[t].name;
         out->partitions.items = parts;
-        out->partitions.count = MAX(in->topics.items[t].partitions.count, 0);
-        parts += out->partitions.count;
         listing->seen = &seen[t];
-        for (int32_t p = 0; p < out->partitions.count; p++) {
+        for (int32_t p = 0; p < in->topics.items[t].partitions.count; p++) {
+            /* What is refused for being there twice is told once. */
+            if (names_see(&told[t], partition_key(&in->topics.items[t], p)) > 1 &&
+                request->version > 0)
+                continue;
             struct listed *item = &listing->items[listing->item_count++];
             item->listing = listing;
-            item->out = &out->partitions.items[p];
+            item->out = &out->partitions.items[out->partitions.count++];
             listed_begin(item, &in->topics.items[t], p);
         }
+        parts += out->partitions.count;
     }
     return true;
 }

@@ -19,7 +19,7 @@ def partition(offset=0, index=0, epoch=-1, last_epoch=-1, limit=1 << 20, start=-
     return {"Partition": index, "CurrentLeaderEpoch": epoch, "FetchOffset": offset, "LastFetchedEpoch": last_epoch, "LogStartOffset": start, "PartitionMaxBytes": limit, **more}
 
 
-def fetch(side, topics, version=12, session=0, epoch=-1, wait=0, least=0, most=1 << 20, isolation=0, forget=(), on="a", **more):
+def fetch(side, topics, version=12, session=0, epoch=-1, wait=0, least=0, most=1 << 20, isolation=0, forget=(), on="a", quiet=False, **more):
     """`topics` by name; forgotten topics too."""
     def where(name):
         return ({"TopicId": name if isinstance(name, bytes) else side.topic_id(name)} if version >= 13 else {"Topic": name})
@@ -28,7 +28,7 @@ def fetch(side, topics, version=12, session=0, epoch=-1, wait=0, least=0, most=1
               "ForgottenTopicsData": [{**where(name), "Partitions": list(parts)} for name, *parts in forget], **more}
     if version <= 14:
         values["ReplicaId"] = -1
-    return side.ask("Fetch", version, values, on=on)
+    return side.ask("Fetch", version, values, on=on, quiet=quiet)
 
 
 def script_fetch_versions(side):
@@ -146,6 +146,33 @@ def script_fetch_sessions(side):
         fetch(side, [(known if version >= 13 else f"session-goes-{version}", partition(0))], version)
 
 
+def script_fetch_session_watermarks(side):
+    """Bytes for one partition only: of the other one it is told that its watermark rose, once, and then its records."""
+    for version in (7, 12, 13, 18):
+        name = f"rising-{version}"
+        made(side, topic(name, 3))
+
+        def go(epoch, session=0, topics=(), **more):
+            return fetch(side, list(topics), version, session, epoch, **{"most": 1, **more})
+        session = go(0, topics=[(name, partition(0), partition(0, 1), partition(0, 2))])["SessionId"]
+        go(1, session)
+        for index in (0, 1):
+            produce(side, name, batch(), partition=index, quiet=True)
+        go(2, session)
+        go(3, session)
+        go(4, session, topics=[(name, partition(1), partition(1, 1))])
+        go(5, session)
+        for index in (0, 1, 2):
+            produce(side, name, batch(values=(b"x", b"y")), partition=index, quiet=True)
+        go(6, session)
+        go(7, session, topics=[(name, partition(3))])
+        go(8, session, most=1 << 20)
+        go(9, session, topics=[(name, partition(3, 1), partition(2, 2))])
+        side.ask("DeleteRecords", 2, {"Topics": [{"Name": name, "Partitions": [{"PartitionIndex": 0, "Offset": 2}]}], "TimeoutMs": 5000})
+        go(10, session)
+        go(11, session)
+
+
 def script_list_offsets(side):
     filled(side, "times", 2)
 
@@ -160,6 +187,8 @@ def script_list_offsets(side):
             ask("times", version, (0, -1, ms))
         ask("times", version, (2, -1, -1), (-1, -1, -1), (0, -1, -1))
         ask("times", version, (0, -1, -1), (0, -1, -2))
+        ask("times", version, (1, -1, -1), (0, -1, -1), (1, -1, -2), (0, -1, -2), (0, 5, -1), (7, -1, -1), (7, -1, -1))
+        ask("no-such", version, (0, -1, -1), (0, -1, -2))
         ask("no-such", version, (0, -1, -1), (1, -1, -2))
         ask("a b", version, (0, -1, -1))
         if version >= 2:
