@@ -132,6 +132,7 @@ static void produce_refused(struct produce_part *part,
     case KAFKA_CORRUPT_MESSAGE:
     case KAFKA_MESSAGE_TOO_LARGE:
     case KAFKA_RECORD_LIST_TOO_LARGE:
+    case KAFKA_UNSUPPORTED_COMPRESSION_TYPE: /* Of the request's version: the log is not asked. */
     case KAFKA_NOT_LEADER_OR_FOLLOWER:
     case KAFKA_KAFKA_STORAGE_ERROR: break;
     case KAFKA_INVALID_RECORD: /* That it is not one whole batch is seen before the log is asked. */
@@ -269,7 +270,13 @@ static void produce_timed_out(struct produce *produce)
     for (uint32_t i = 0; i < produce->part_count; i++) {
         struct produce_part *part = &produce->parts[i];
         if (part->state == PRODUCE_DONE) continue;
+        bool stays = part->state == PRODUCE_WAITING; /* The records: where they are is told. */
+        int64_t base_offset = part->out->base_offset, ms = part->out->log_append_time_ms;
         produce_fail(part, KAFKA_REQUEST_TIMED_OUT);
+        if (stays) {
+            part->out->base_offset = base_offset;
+            part->out->log_append_time_ms = ms;
+        }
         replica_wait_end(&part->wait);
     }
     produce_finish(produce);

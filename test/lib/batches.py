@@ -46,6 +46,9 @@ def batch(records=None, values=(b"v",), base=0, epoch=-1, magic=2, attributes=0,
     elif compress == "zstd":  # One block that is stored as it is.
         assert len(body) < 256
         body, attributes = b"\x28\xb5\x2f\xfd\x20" + bytes([len(body)]) + struct.pack("<I", len(body) << 3 | 1)[:3] + body, attributes | 4
+    elif compress == "snappy":  # One literal, without the framing of Java's library.
+        assert 0 < len(body) <= 60
+        body, attributes = varint(len(body)) + bytes([len(body) - 1 << 2]) + body, attributes | 2
     elif compress is not None:
         body = compress
     last = len(records) - 1 if last is None else last

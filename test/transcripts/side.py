@@ -45,8 +45,9 @@ def batches_of(data):
 class Side:
     """Where a script is played. `ask` sends, records and gives back the answer as the server gave it."""
 
-    def __init__(self, name, port, controller_port, paths):
+    def __init__(self, name, port, controller_port, paths, server=None):
         self.name = name
+        self.server = server
         self.port = port
         self.controller_port = controller_port
         self.paths = paths
@@ -71,6 +72,12 @@ class Side:
     def close(self):
         for on in list(self.connections):
             self.drop(on)
+
+    def restart(self):
+        """A clean stop and a new start of this side's server."""
+        self.close()
+        self.server.stop()
+        self.server.start()
 
     def send(self, api, version, values, on="a"):
         self.connection(on).send(api, version, values)

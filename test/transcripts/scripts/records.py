@@ -28,7 +28,7 @@ def end_of(side, name, partition=0):
 
 def read(side, name, offset=0, partition=0, version=12, **more):
     where = {"TopicId": side.topic_id(name)} if version >= 13 else {"Topic": name}
-    return side.ask("Fetch", version, {"ReplicaId": -1, "MaxWaitMs": 0, "MinBytes": 0, "MaxBytes": 1 << 20, "SessionId": 0, "SessionEpoch": -1,
+    return side.ask("Fetch", version, {**({"ReplicaId": -1} if version < 15 else {}), "MaxWaitMs": 0, "MinBytes": 0, "MaxBytes": 1 << 20, "SessionId": 0, "SessionEpoch": -1,
                                        "Topics": [{**where, "Partitions": [{"Partition": partition, "CurrentLeaderEpoch": -1, "FetchOffset": offset,
                                                                             "LastFetchedEpoch": -1, "LogStartOffset": -1, "PartitionMaxBytes": 1 << 20}]}], **more})
 
@@ -121,6 +121,27 @@ def script_produce_refused(side):
     read(side, "beside")
     side.until(lambda a: a["ErrorCode"] == 0, "FindCoordinator", 3, {"Key": "g", "KeyType": 0}, quiet=True)
     produce(side, "__consumer_offsets", batch(records=[record(key=b"k")]))
+
+
+def script_produce_packed(side):
+    """Packed records that stay as they came, and those that another codec of the topic packs anew."""
+    made(side, topic("packed"), topic("packed-zstd", Configs=[config("compression.type", "zstd")]), topic("packed-plain", Configs=[config("compression.type", "uncompressed")]),
+         topic("packed-lz4", Configs=[config("compression.type", "lz4")]), topic("packed-snappy", Configs=[config("compression.type", "snappy")]))
+    for name in ("packed", "packed-snappy", "packed-plain"):
+        produce(side, name, batch(values=(b"bare", b"block"), compress="snappy"), tell="a bare block of snappy")
+        read(side, name)
+    for version in (3, 6, 7, 9, 12):
+        for name in ("packed", "packed-zstd", "packed-plain"):
+            produce(side, name, batch(values=(b"z%d" % version,), compress="zstd"), version, tell="zstd")
+    for version in range(4, 19):
+        for name in ("packed", "packed-zstd", "packed-plain"):
+            read(side, name, version=version)
+    same = [record(b"%d" % i, offset=0) for i in range(3)]
+    for name in ("packed", "packed-plain", "packed-lz4"):
+        produce(side, name, batch(records=same, last=2), tell="plain, each at offset 0")
+        produce(side, name, batch(records=same, last=2, compress="gzip"), tell="packed, each at offset 0")
+        end_of(side, name)
+        read(side, name)
 
 
 def script_produce_configured(side):
