@@ -180,8 +180,16 @@ static void admins_of_the_cluster(void **state)
             "{'topicPartitions': [{'topic': 'foo', 'partitions': [0]}], 'timeoutMs': 5000}",
             "'errorCode':31");
     refuses(scene, "AlterPartitionReassignments 0", "{'topics': []}", "'errorCode':31");
+    refuses(scene, "AlterPartitionReassignments 0",
+            "{'topics': [{'name': 'foo', 'partitions': [{'partitionIndex': 3, 'replicas': [1]}]}]}",
+            "'partitionIndex':3,'errorCode':31");
     refuse_nothing();
     refuse(AUTH_DESCRIBE, AUTH_CLUSTER, "kafka-cluster");
+    refuses(scene, "ListPartitionReassignments 0",
+            "{'topics': [{'name': 'foo', 'partitionIndexes': [3]}]}", "'errorCode':31");
+    refuses(scene, "ListPartitionReassignments 0",
+            "{'topics': [{'name': 'foo', 'partitionIndexes': [3]}]}",
+            "'partitions':[{'partitionIndex':3,'replicas':[]");
     refuses(scene, "DescribeQuorum 2", "{'topics': []}", "{'errorCode':31");
 }
 

@@ -19,6 +19,8 @@ struct reassign {
     bool any_factor;
 };
 
+#define REASSIGN_REFUSED VIEW("not authorized for this on the cluster")
+
 static bool reassign_fail(struct reassign *reassign, int16_t error, struct view message)
 {
     reassign->out->error_code = error;
@@ -132,24 +134,28 @@ static bool reassign_partition(
                           (struct image_ids){in->replicas.items, (uint32_t)in->replicas.count});
 }
 
+/* `refused`: each partition's answer, if it is not NONE. */
 static bool reassign_topic(
-    struct cluster *cluster,
-    struct step *step,
-    bool any_factor,
+    struct reassign *reassign,
+    int16_t refused,
     const struct alter_partition_reassignments_request_reassignable_topic *in,
     struct alter_partition_reassignments_response_reassignable_topic_response *out)
 {
-    const struct image_topic *topic = image_topic(cluster->image, in->name);
+    struct step *step = reassign->step;
+    const struct image_topic *topic = image_topic(reassign->cluster->image, in->name);
     size_t count = (size_t)MAX(in->partitions.count, 0);
     out->name = in->name;
     out->partitions.items = step_get(step, (count + 1) * sizeof(out->partitions.items[0]));
     if (out->partitions.items == NULL) return false;
     out->partitions.count = (int32_t)count;
     for (size_t i = 0; i < count; i++) {
-        struct reassign reassign = {cluster, step, &out->partitions.items[i], any_factor};
-        reassign.out->partition_index = in->partitions.items[i].partition_index;
-        reassign.out->error_message = VIEW_NULL;
-        (void)reassign_partition(&reassign, topic, &in->partitions.items[i]);
+        reassign->out = &out->partitions.items[i];
+        reassign->out->partition_index = in->partitions.items[i].partition_index;
+        reassign->out->error_message = VIEW_NULL;
+        if (refused != KAFKA_NONE)
+            (void)reassign_fail(reassign, refused, REASSIGN_REFUSED);
+        else
+            (void)reassign_partition(reassign, topic, &in->partitions.items[i]);
         if (step->arena->failed) return false;
     }
     return true;
@@ -161,21 +167,24 @@ enum step_result cluster_alter_reassignments(struct cluster *cluster,
                                              struct alter_partition_reassignments_response *out)
 {
     wire_defaults(&wire_alter_partition_reassignments_response, out);
-    if (!cluster->active)
+    if (!cluster->active) {
         out->error_code = KAFKA_NOT_CONTROLLER;
-    else if (!cluster_allows(step, CLUSTER_OP_ALTER, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME))
-        out->error_code = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
-    if (out->error_code != KAFKA_NONE) return STEP_DONE;
-
+        return STEP_DONE;
+    }
     bool any_factor = step->caller.version < 1 || in->allow_replication_factor_change;
+    struct reassign reassign = {.cluster = cluster, .step = step, .any_factor = any_factor};
     size_t count = (size_t)MAX(in->topics.count, 0);
     if (count > 0) out->error_message = VIEW_NULL;
+    if (!cluster_allows(step, CLUSTER_OP_ALTER, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME)) {
+        out->error_code = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
+        out->error_message = REASSIGN_REFUSED;
+    }
     out->allow_replication_factor_change = any_factor;
     out->responses.items = step_get(step, (count + 1) * sizeof(out->responses.items[0]));
     if (out->responses.items == NULL) return STEP_E_MEMORY;
     out->responses.count = (int32_t)count;
     for (size_t i = 0; i < count; i++)
-        if (!reassign_topic(cluster, step, any_factor, &in->topics.items[i],
+        if (!reassign_topic(&reassign, out->error_code, &in->topics.items[i],
                             &out->responses.items[i]))
             return STEP_E_MEMORY;
     return cluster_done(step);
@@ -189,6 +198,36 @@ static void list_ids(const struct image_partition *partition, enum image_list li
     struct wire_array *array = out;
     array->items = (void *)(uintptr_t)ids.items;
     array->count = (int32_t)ids.count;
+}
+
+/* Who may not ask is told what it asked for, with nothing in it. */
+static bool list_refuse(struct step *step,
+                        const struct list_partition_reassignments_request *in,
+                        struct list_partition_reassignments_response *out)
+{
+    out->error_code = KAFKA_CLUSTER_AUTHORIZATION_FAILED;
+    out->error_message = REASSIGN_REFUSED;
+    size_t count = (size_t)MAX(in->topics.count, 0);
+    out->topics.items = step_get(step, (count + 1) * sizeof(out->topics.items[0]));
+    if (out->topics.items == NULL) return false;
+    out->topics.count = (int32_t)count;
+    for (size_t t = 0; t < count; t++) {
+        const struct list_partition_reassignments_request_list_partition_reassignments_topics
+            *topic = &in->topics.items[t];
+        struct list_partition_reassignments_response_ongoing_topic_reassignment *item =
+            &out->topics.items[t];
+        size_t partitions = (size_t)MAX(topic->partition_indexes.count, 0);
+        item->name = topic->name;
+        item->partitions.items =
+            step_get(step, (partitions + 1) * sizeof(item->partitions.items[0]));
+        if (item->partitions.items == NULL) return false;
+        item->partitions.count = (int32_t)partitions;
+        for (size_t i = 0; i < partitions; i++)
+            item->partitions.items[i] =
+                (struct list_partition_reassignments_response_ongoing_partition_reassignment){
+                    .partition_index = topic->partition_indexes.items[i]};
+    }
+    return true;
 }
 
 /* The running reassignments of one topic: of all its partitions, or of those named. */
@@ -224,6 +263,8 @@ enum step_result cluster_list_reassignments(const struct image *image,
 {
     wire_defaults(&wire_list_partition_reassignments_response, out);
     out->error_message = VIEW_NULL;
+    if (!cluster_allows(step, CLUSTER_OP_DESCRIBE, CLUSTER_ON_CLUSTER, CLUSTER_ON_CLUSTER_NAME))
+        return list_refuse(step, in, out) ? STEP_DONE : STEP_E_MEMORY;
     bool all = in->topics.count < 0;
     size_t count = all ? image_count(image, IMAGE_TOPIC) : (size_t)in->topics.count;
     out->topics.items = step_get(step, (count + 1) * sizeof(out->topics.items[0]));
