@@ -202,6 +202,48 @@ static void aborted_transactions_go(void **state)
     assert_string_equal(contents(rig, log, FIRST), "[3-3 c h 3][4-4 4][5-5 5][6-6 6]");
 }
 
+/* Case 91: behind its horizon the marker goes too. */
+static void markers_go_behind_their_horizon(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.delete_retention_ms = 0;
+    struct log *log = rig_log(rig);
+    rig_append(rig, log, &(struct rig_batch){.count = 3, .producer_id = 4, .transactional = true});
+    rig_marker(rig, log, 4, 0, false);
+    rig_append(rig, log,
+               &(struct rig_batch){.count = 1, .producer_id = 4, .sequence = 3, .key_from = 50});
+    static const char *const left[] = {"[3-3 c 3][4-4 4]", "[3-3 c h 3][4-4 4][5-5 5]",
+                                       "[4-4 4][5-5 5][6-6 6]"};
+    for (int32_t i = 0; i < 3; i++) {
+        roll(rig, log);
+        usleep(5000);
+        clean(rig);
+        assert_string_equal(contents(rig, log, FIRST), left[i]);
+        put(rig, log, 60 + i, false);
+    }
+}
+
+/* Case 124: without a policy nothing goes: not by its keys, not by its age, not by its size. */
+static void no_policy_keeps_all(void **state)
+{
+    struct rig *rig = *state;
+    rig_stop(rig);
+    rig->options.retention_interval_ms = 1;
+    rig_start(rig);
+    rig->config.cleanup_compact = false;
+    rig->config.retention_ms = 1000;
+    rig->config.retention_bytes = 1;
+    struct log *log = rig_log(rig);
+    for (int32_t i = 0; i < 4; i++) {
+        put(rig, log, 1, i % 2);
+        roll(rig, log);
+    }
+    clean(rig);
+    assert_int_equal(log_start(log), 0);
+    assert_int_equal(log_segments(log), 5);
+    assert_int_equal(rig_read_all(rig, log, 0), 4);
+}
+
 /* A committed transaction's marker stays while its data does. */
 static void committed_transactions_stay(void **state)
 {
@@ -450,6 +492,8 @@ int main(void)
         CLEAN_TEST(tombstones_go),
         CLEAN_TEST(active_producers_keep_their_last),
         CLEAN_TEST(aborted_transactions_go),
+        CLEAN_TEST(markers_go_behind_their_horizon),
+        CLEAN_TEST(no_policy_keeps_all),
         CLEAN_TEST(committed_transactions_stay),
         CLEAN_TEST(compressed_batches),
         CLEAN_TEST(dirty_ratio),

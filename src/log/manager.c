@@ -324,7 +324,7 @@ static int open_checkpoint(struct log_directory *directory,
     }
     struct view text = view_of(bytes.data, bytes.size_bytes);
     bool enough = true;
-    if (!checkpoint_valid(text, true)) {
+    if (text.size > 0 && !checkpoint_valid(text, true)) { /* Nothing at all is no entries. */
         logs_say(logs, "\"%s\" is not valid and is not used", path.text);
     } else {
         struct checkpoint_reader reader = checkpoint_read(text, true);

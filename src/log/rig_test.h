@@ -375,3 +375,23 @@ static inline int rig_aborted(struct rig *rig,
     }
     return result;
 }
+
+/* A query whose answer has come says so by having no `done` any more. */
+static inline void rig_answered(struct log_query *query)
+{
+    query->done = NULL;
+}
+
+/* Look up an offset by time, waiting for the answer: its result. */
+static inline int rig_ask(struct rig *rig,
+                          struct log *log,
+                          int64_t timestamp_ms,
+                          struct log_query *query)
+{
+    *query = (struct log_query){.log = log, .timestamp_ms = timestamp_ms, .done = rig_answered};
+    log_query_start(query);
+    for (int i = 0; i < 1000 && query->done != NULL; i++)
+        rig_turn(rig);
+    assert_null(query->done);
+    return query->result;
+}
