@@ -75,6 +75,20 @@ char *snake_case(const char *name)
     return out;
 }
 
+/* Number all structs, and place the names of their fields: a server looks some of those up. */
+static void number_shapes(struct message **messages, int count)
+{
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < messages[i]->shape_count; j++) {
+            struct shape *shape = messages[i]->shapes[j];
+            shape->number =
+                table_add(TABLE_SHAPES, keep_format("    &wire_%s_shape,\n", shape->c_name), 1);
+            for (int k = 0; k < shape->field_count; k++)
+                (void)text_place(shape->fields[k].name);
+        }
+    }
+}
+
 /* Tables of an earlier run, when there were more messages. */
 static void remove_rest(const char *dir, int first)
 {
@@ -98,6 +112,7 @@ int main(int argc, char **argv)
         layout_message(messages[i]);
         emit_header(messages[i], dir);
     }
+    number_shapes(messages, count);
     for (int i = 0; i < count; i += MESSAGES_PER_FILE) {
         int n = count - i < MESSAGES_PER_FILE ? count - i : MESSAGES_PER_FILE;
         emit_tables(messages + i, n, keep_format("%s/tables_%02d.c", dir, i / MESSAGES_PER_FILE));
@@ -105,6 +120,7 @@ int main(int argc, char **argv)
     remove_rest(dir, (count + MESSAGES_PER_FILE - 1) / MESSAGES_PER_FILE);
     emit_runs(dir);
     emit_index(messages, count, keep_format("%s/index.c", dir));
+    emit_shared(messages, count, keep_format("%s/tables.c", dir));
     emit_errors(argv[1], dir);
     return 0;
 }

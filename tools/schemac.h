@@ -63,8 +63,10 @@ struct shape {
     struct versions versions;
     struct field *fields;
     int field_count;
-    int index;  /* In its message, for names of tables. */
-    int c_size; /* Of the struct in C; 0: not laid out yet. */
+    int index;         /* In its message, for names of tables. */
+    int number;        /* In wire_shapes. */
+    bool has_defaults; /* Not all of them are zero: wire_X_defaults is written. */
+    int c_size;        /* Of the struct in C; 0: not laid out yet. */
     int c_align;
 };
 
@@ -149,8 +151,39 @@ void emit_header(const struct message *m, const char *dir);
 void emit_tables(struct message **messages, int count, const char *path);
 void emit_index(struct message **messages, int count, const char *path);
 
-/* The operations of every version, as C text. */
-void emit_forms(const struct message *m, FILE *out);
+/* Add the forms of every version, and write their code to `out`; returns the number of the first in
+ * wire_form_numbers. */
+int emit_forms(const struct message *m, FILE *out);
+
+/* The tables that all messages share, in DIR/tables.c. */
+enum table {
+    TABLE_FIELDS,
+    TABLE_DEFAULTS,
+    TABLE_OPS,
+    TABLE_FIXED,
+    TABLE_TAGGED,
+    TABLE_CODES,
+    TABLE_FORMS,
+    TABLE_VERSIONS,
+    TABLE_SHAPES,
+    TABLE_NOTES,
+    TABLE_EXTERN, /* What the others name: declarations in place of rows. */
+};
+
+/* Add rows to a table, as C text; returns the number of the first of them. */
+int table_add(enum table table, const char *rows, int count);
+
+/* Where this text lies in wire_texts; 0: NULL. Texts that are the same are there once. */
+int text_place(const char *text);
+
+/* Write the tables, when all messages have been written. */
+void emit_shared(struct message **messages, int count, const char *path);
+
+/* C text that a table of operations needs before it. */
+extern const char span_macro[];
+
+/* A string literal, or NULL. */
+void emit_string(FILE *out, const char *text);
 
 /* Error codes: schema/errors.json -> DIR/errors.h and DIR/errors.c. */
 void emit_errors(const char *schema_dir, const char *dir);

@@ -141,7 +141,7 @@ static bool emit_default(const struct field *f, FILE *out)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static void emit_string(FILE *out, const char *text)
+void emit_string(FILE *out, const char *text)
 {
     if (text == NULL) {
         fprintf(out, "NULL");
@@ -171,22 +171,11 @@ static void emit_flags(FILE *out, const struct field *f)
             f->default_is_string ? " | WIRE_FIELD_DEFAULT_STRING" : "");
 }
 
-static void emit_field(FILE *out, const struct shape *shape, const struct field *f)
+static void print_field(FILE *out, const struct shape *shape, const struct field *f)
 {
-    fprintf(out, "    {");
-    emit_string(out, f->name);
-    fprintf(out, ", ");
-    emit_string(out, f->about);
-    fprintf(out, ", ");
-    emit_string(out, f->type_text);
-    fprintf(out, ", ");
-    emit_string(out, f->default_text);
-    fprintf(out, ", ");
-    emit_string(out, f->entity);
-    if (f->shape != NULL)
-        fprintf(out, ", &wire_%s_shape, ", f->shape->c_name);
-    else
-        fprintf(out, ", NULL, ");
+    fprintf(out, "    {%d, %d, %d, %d, %d, %d, ", text_place(f->name), text_place(f->about),
+            text_place(f->type_text), text_place(f->default_text), text_place(f->entity),
+            f->shape != NULL ? f->shape->number : 0);
     emit_versions(out, f->versions);
     fprintf(out, ", ");
     emit_versions(out, f->nullable);
@@ -198,7 +187,20 @@ static void emit_field(FILE *out, const struct shape *shape, const struct field 
     fprintf(out, "},\n");
 }
 
-static void emit_shape(const struct message *m, const struct shape *shape, FILE *out)
+static int add_fields(const struct shape *shape)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    FILE *rows = open_memstream(&bytes, &size);
+    for (int i = 0; i < shape->field_count; i++)
+        print_field(rows, shape, &shape->fields[i]);
+    fclose(rows);
+    int first = table_add(TABLE_FIELDS, bytes, shape->field_count);
+    free(bytes);
+    return first;
+}
+
+static void emit_shape(const struct message *m, struct shape *shape, FILE *out)
 {
     char *bytes = NULL;
     size_t size = 0;
@@ -207,24 +209,22 @@ static void emit_shape(const struct message *m, const struct shape *shape, FILE 
     fclose(text);
     for (int i = 0; i < shape->field_count; i++) /* Tagged fields are compared with them. */
         any = any || shape->fields[i].tag >= 0;
-    if (any)
-        fprintf(out, "static const struct %s %s_defaults = %s;\n", shape->c_name, shape->c_name,
-                bytes);
+    int defaults = 0;
+    shape->has_defaults = any;
+    if (any) {
+        const char *name = keep_format("wire_%s_defaults", shape->c_name);
+        fprintf(out, "const struct %s %s = %s;\n", shape->c_name, name, bytes);
+        (void)table_add(TABLE_EXTERN,
+                        keep_format("extern const struct %s %s;\n", shape->c_name, name), 0);
+        defaults = table_add(TABLE_DEFAULTS, keep_format("    &%s,\n", name), 1);
+    }
     free(bytes);
 
-    if (shape->field_count > 0) {
-        fprintf(out, "static const struct wire_field %s_fields[] = {\n", shape->c_name);
-        for (int i = 0; i < shape->field_count; i++)
-            emit_field(out, shape, &shape->fields[i]);
-        fprintf(out, "};\n");
-    }
     fprintf(out, "_Static_assert(sizeof(struct %s) == %d, \"layout\");\n", shape->c_name,
             shape->c_size);
     fprintf(out, "const struct wire_struct wire_%s_shape = {", shape->c_name);
-    emit_string(out, shape->name);
-    fprintf(out, shape->field_count > 0 ? ", %s_fields, " : ", NULL, ", shape->c_name);
-    fprintf(out, any ? "&%s_defaults, " : "NULL, ", shape->c_name);
-    fprintf(out, "sizeof(struct %s), %d, ", shape->c_name, shape->field_count);
+    fprintf(out, "%d, sizeof(struct %s), %d, %d, %d, ", text_place(shape->name), shape->c_name,
+            add_fields(shape), defaults, shape->field_count);
     if (is_flexible(m))
         fprintf(out, "offsetof(struct %s, tags), ", shape->c_name);
     else
@@ -253,34 +253,27 @@ static void emit_message(const struct message *m, FILE *out)
 {
     for (int i = 0; i < m->shape_count; i++)
         emit_shape(m, m->shapes[i], out);
-    emit_forms(m, out);
+    int forms = emit_forms(m, out);
 
     bool any = m->valid.min <= m->valid.max;
     fprintf(out, "const struct wire_message wire_%s = {\"%s\", ", m->snake, m->name);
     emit_string(out, m->note_count > 0 ? m->notes[0] : "");
-    fprintf(out, ", %d, %d, %d, %d, %s, sizeof(struct %s), ", m->api_key, any ? m->valid.min : 0,
-            any ? m->valid.max : -1, is_flexible(m) ? m->flexible.min : 32767, kind_mark(m),
-            m->snake);
-    fprintf(out, any ? "%s_forms" : "NULL", m->snake);
-    fprintf(out, ", &wire_%s_shape};\n", m->snake);
+    fprintf(out, ", &wire_%s_shape, sizeof(struct %s), %d, ", m->shapes[0]->c_name, m->snake,
+            forms);
+    fprintf(out, "%d, %d, %d, %d, %s};\n\n", m->api_key, any ? m->valid.min : 0,
+            any ? m->valid.max : -1, is_flexible(m) ? m->flexible.min : 32767, kind_mark(m));
+}
 
-    fprintf(out, "static const struct wire_struct *const %s_shapes[] = {", m->snake);
-    for (int i = 0; i < m->shape_count; i++)
-        fprintf(out, "&wire_%s_shape, ", m->shapes[i]->c_name);
-    fprintf(out, "};\n");
-    if (m->note_count > 0) {
-        fprintf(out, "static const char *const %s_notes[] = {\n", m->snake);
-        for (int i = 0; i < m->note_count; i++) {
-            fprintf(out, "    ");
-            emit_string(out, m->notes[i]);
-            fprintf(out, ",\n");
-        }
-        fprintf(out, "};\n");
+/* A row of wire_index_facts. */
+static void emit_facts(const struct message *m, FILE *out)
+{
+    int notes = 0;
+    for (int i = 0; i < m->note_count; i++) {
+        int at = table_add(TABLE_NOTES, keep_format("    %d,\n", text_place(m->notes[i])), 1);
+        if (i == 0) notes = at;
     }
-    fprintf(out, "const struct wire_facts wire_%s_facts = {&wire_%s, %s_shapes, ", m->snake,
-            m->snake, m->snake);
-    fprintf(out, m->note_count > 0 ? "%s_notes" : "NULL", m->snake);
-    fprintf(out, ", %d, %d, ", m->shape_count, m->note_count);
+    fprintf(out, "    {%d, %d, %d, %d, %d, ", text_place(m->kind), m->shapes[0]->number, notes,
+            m->shape_count, m->note_count);
     emit_versions(out, m->valid);
     fprintf(out, ", ");
     emit_versions(out, m->served);
@@ -288,11 +281,14 @@ static void emit_message(const struct message *m, FILE *out)
     emit_versions(out, m->flexible);
     fprintf(out, ", ");
     emit_versions(out, m->deprecated);
-    fprintf(out, ", \"%s\", 0%s%s, %s, %s};\n\n", m->kind,
-            m->listens_broker ? " | WIRE_BROKER" : "",
+    fprintf(out, ", 0%s%s, %s, %s},\n", m->listens_broker ? " | WIRE_BROKER" : "",
             m->listens_controller ? " | WIRE_CONTROLLER" : "", m->listens_zk ? "true" : "false",
             m->latest_unstable ? "true" : "false");
 }
+
+const char span_macro[] =
+    "/* Bytes from one member of a struct to the end of another. */\n"
+    "#define SPAN(s, first, last) \\\n    (offsetof(struct s, last) + sizeof(((struct s *)0)->last) - offsetof(struct s, first))\n";
 
 void emit_tables(struct message **messages, int count, const char *path)
 {
@@ -301,16 +297,11 @@ void emit_tables(struct message **messages, int count, const char *path)
     fprintf(out, "/* Made by schemac. */\n#include \"wire/read.h\"\n#include \"wire/write.h\"\n\n"
                  "/* A default may be a struct that nobody writes to. */\n"
                  "#pragma GCC diagnostic ignored \"-Wcast-qual\"\n\n");
-    fprintf(
-        out,
-        "/* Bytes from one member of a struct to the end of another. */\n"
-        "#define SPAN(s, first, last) \\\n    (offsetof(struct s, last) + sizeof(((struct s *)0)->last) - offsetof(struct s, first))\n\n");
+    fprintf(out, "%s\n", span_macro);
     for (int i = 0; i < count; i++)
         fprintf(out, "#include \"gen/%s.h\"\n", messages[i]->snake);
-    for (int i = 0; i < count; i++) {
-        fprintf(out, "extern const struct wire_facts wire_%s_facts;\n", messages[i]->snake);
+    for (int i = 0; i < count; i++)
         emit_message(messages[i], out);
-    }
     output_close(&output);
 }
 
@@ -342,17 +333,14 @@ void emit_index(struct message **messages, int count, const char *path)
     FILE *out = output.file;
     fprintf(out, "/* Made by schemac: all messages, all APIs. */\n#include \"wire/index.h\"\n\n");
     for (int i = 0; i < count; i++)
-        fprintf(
-            out,
-            "extern const struct wire_message wire_%s;\nextern const struct wire_facts wire_%s_facts;\n",
-            messages[i]->snake, messages[i]->snake);
+        fprintf(out, "extern const struct wire_message wire_%s;\n", messages[i]->snake);
     fprintf(out, "const struct wire_message *const wire_index_messages[] = {\n");
     for (int i = 0; i < count; i++)
         fprintf(out, "    &wire_%s,\n", messages[i]->snake);
     fprintf(out, "};\nconst uint32_t wire_index_message_count = %d;\n", count);
-    fprintf(out, "const struct wire_facts *const wire_index_facts[] = {\n");
+    fprintf(out, "const struct wire_facts wire_index_facts[] = {\n");
     for (int i = 0; i < count; i++)
-        fprintf(out, "    &wire_%s_facts,\n", messages[i]->snake);
+        emit_facts(messages[i], out);
     fprintf(out, "};\n\nconst struct wire_api wire_index_apis[] = {\n");
     int key = 0;
     for (;; key++) {

@@ -12,14 +12,31 @@ static const char *const type_marks[] = {"WIRE_BOOL",  "WIRE_INT8",   "WIRE_INT1
                                          "WIRE_STRUCT"};
 
 #define VERSIONS_MAX 64
+#define RUNS_MAX     4096
+
+/* One version of a struct as C text. In `unit`, the code of a busy message, @ stands for the form's
+ * number in its struct, $ for its number in wire_forms. */
+struct form {
+    char *ops, *tagged, *unit;
+    int op_count, absent_count, tagged_count;
+    int size_min;
+    bool flexible;
+};
 
 /* The forms of one struct: which version has which. */
 struct forms {
-    char *texts[VERSIONS_MAX]; /* Of the distinct forms. */
+    struct form *list[VERSIONS_MAX]; /* The distinct ones. */
     int count;
     int of_version[VERSIONS_MAX]; /* -1: none */
-    int size_min[VERSIONS_MAX];   /* By distinct form. */
+    int numbers[VERSIONS_MAX];    /* In wire_forms, by distinct form. */
 };
+
+/* Runs of fixed-width fields that are in a table already. */
+static struct {
+    const char *rows[RUNS_MAX];
+    int starts[RUNS_MAX];
+    int count;
+} runs;
 
 static bool flexible_in(const struct message *m, const struct field *f, int version)
 {
@@ -88,7 +105,7 @@ static int field_size_min(const struct message *m,
     if (f->type == TYPE_STRING) return compact ? 1 : 2;
     if (versions_have(f->nullable, version)) return 1;
     struct forms *inner = &all[f->shape->index];
-    return inner->size_min[inner->of_version[version]];
+    return inner->list[inner->of_version[version]]->size_min;
 }
 
 struct text {
@@ -112,7 +129,8 @@ static char *text_close(struct text *t)
 
 /* One operation, its texts ready to be printed. */
 struct op {
-    const char *code, *flags, *type, *offset, *size, *more;
+    const char *code, *flags, *type, *offset, *size;
+    int more;
     const char *kind; /* Of an array's elements: "fixed", "string" or "struct"; else NULL. */
     int field, count;
     int size_min;        /* Fewest bytes on the wire. */
@@ -150,15 +168,20 @@ static struct op *ops_add(const struct message *m, struct ops *ops)
     return &ops->list[ops->count++];
 }
 
-static const char *run_text(const struct shape *shape, const int *fields, int count)
+/* The index of a run's first field in wire_fixed_fields; runs that are the same are there once. */
+static int run_start(const struct shape *shape, const int *fields, int count)
 {
     const char *list = "";
     for (int i = 0; i < count; i++) {
         const struct field *f = &shape->fields[fields[i]];
-        list = keep_format("%s%s{offsetof(struct %s, %s), %s, %d}", list, i > 0 ? ", " : "",
-                           shape->c_name, f->snake, type_marks[f->type], fields[i]);
+        list =
+            keep_format("%s    {%d, %s, %d},\n", list, f->c_offset, type_marks[f->type], fields[i]);
     }
-    return keep_format(".fixed = (const struct wire_fixed[]){%s}", list);
+    for (int i = 0; i < runs.count; i++)
+        if (strcmp(runs.rows[i], list) == 0) return runs.starts[i];
+    if (runs.count == RUNS_MAX) fail("schemac", NULL, "more than %d runs", RUNS_MAX);
+    runs.rows[runs.count] = list;
+    return runs.starts[runs.count++] = table_add(TABLE_FIXED, list, count);
 }
 
 /* Fewest bytes of an element of an array that is no struct. */
@@ -181,17 +204,20 @@ static struct op op_of(const struct message *m,
                     .type = type_marks[f->type],
                     .offset = offset_of(shape, f->snake),
                     .size = "0",
-                    .more = "NULL",
                     .kind = kind_of(f),
                     .field = field,
                     .size_min = field_size_min(m, f, version, all)};
     if (f->type == TYPE_STRUCT) {
         int form = all[f->shape->index].of_version[version];
         if (form < 0) fail(m->file, f->name, "its struct has no version %d", version);
-        if (f->array && all[f->shape->index].size_min[form] == 0)
+        if (f->array && all[f->shape->index].list[form]->size_min == 0)
             fail(m->file, f->name, "an element of it may take no byte in version %d", version);
-        op.more = keep_format(".form = &%s_form%d", f->shape->c_name, form);
+        op.more = all[f->shape->index].numbers[form];
         op.element = f->array ? f->shape->c_name : NULL;
+        if (f->array) {
+            op.size = keep_format("sizeof(struct %s)", f->shape->c_name);
+            op.count = all[f->shape->index].list[form]->size_min;
+        }
         op.element_form = form;
     } else if (f->array) {
         op.size = keep_format("%d", element_size(m, f, version));
@@ -200,7 +226,7 @@ static struct op op_of(const struct message *m,
         op.size = keep_format("%d", wire_sizes[f->type]);
         op.count = 1;
         op.run = run_number(shape, &field, 1);
-        op.more = run_text(shape, &field, 1);
+        op.more = run_start(shape, &field, 1);
     }
     return op;
 }
@@ -227,7 +253,7 @@ static int add_run(const struct message *m,
                                    .type = type_marks[shape->fields[first].type],
                                    .offset = offset_of(shape, shape->fields[first].snake),
                                    .size = keep_format("%d", size),
-                                   .more = run_text(shape, fields, count),
+                                   .more = run_start(shape, fields, count),
                                    .run = run,
                                    .field = first,
                                    .count = count,
@@ -261,7 +287,6 @@ static void add_absent(const struct message *m,
                             .type = fields > 0 ? type_marks[shape->fields[i].type] : "0",
                             .offset = offset_of(shape, first),
                             .size = keep_format("SPAN(%s, %s, %s)", shape->c_name, first, last),
-                            .more = "NULL",
                             .field = fields > 0 ? i : 255,
                             .count = fields};
         }
@@ -295,14 +320,13 @@ static void make_ops(const struct message *m,
                                        .type = "0",
                                        .offset = offset_of(shape, "tags"),
                                        .size = "0",
-                                       .more = "NULL",
                                        .field = 255,
                                        .size_min = 1};
 }
 
 static void print_op(FILE *out, const struct op *op, int rest)
 {
-    fprintf(out, "{%s, %s, %s, %d, %s, %s, %d, %d, %d, {%s}}", op->code, op->flags, op->type,
+    fprintf(out, "{%s, %s, %s, %d, %s, %s, %d, %d, %d, %d}", op->code, op->flags, op->type,
             op->field, op->offset, op->size, op->count, rest, op->run, op->more);
 }
 
@@ -397,7 +421,9 @@ static void print_reader(FILE *out, const struct shape *shape, const struct ops 
             continue;
         }
         if (i < ops->absent_count) {
-            fprintf(out, "    wire_read_absent(&%s_form@, &%s_ops@[%d], out);\n", c, c, i);
+            const char *defaults =
+                shape->has_defaults ? keep_format("&wire_%s_defaults", c) : "NULL";
+            fprintf(out, "    wire_read_absent(%s, &%s_ops@[%d], out);\n", defaults, c, i);
             continue;
         }
         if (op->element != NULL)
@@ -407,7 +433,8 @@ static void print_reader(FILE *out, const struct shape *shape, const struct ops 
             fprintf(out, "    at = wire_read_%s_items(d, at, &%s_ops@[%d], out);\n", op->kind, c,
                     i);
         else
-            fprintf(out, "    at = wire_read_op(d, at, &%s_form@, &%s_ops@[%d], out);\n", c, c, i);
+            fprintf(out, "    at = wire_read_op(d, at, &wire_forms[$], &%s_ops@[%d], out);\n", c,
+                    i);
         fprintf(out, "    if (UNLIKELY(at == NULL)) return NULL;\n");
     }
     fprintf(out, "    return at;\n}\n");
@@ -475,14 +502,16 @@ static void print_measurer(FILE *out, const struct shape *shape, const struct op
         const struct op *op = &ops->list[i];
         if (is_run(op)) continue;
         if (is_tags(op))
-            fprintf(out,
-                    "    if (%s_tagged_set@(in)) extra += wire_extra_tags(&%s_form@, in, x);\n", c,
-                    c);
+            fprintf(
+                out,
+                "    if (%s_tagged_set@(in)) extra += wire_extra_tags(&wire_forms[$], in, x);\n",
+                c);
         else if (op->element != NULL)
             fprintf(out, "    extra += wire_extra_structs(&%s_ops@[%d], in + %s, x, %s_extra%d);\n",
                     c, i, op->offset, op->element, op->element_form);
         else
-            fprintf(out, "    extra += wire_extra_op(&%s_form@, &%s_ops@[%d], in, x);\n", c, c, i);
+            fprintf(out, "    extra += wire_extra_op(&wire_forms[$], &%s_ops@[%d], in, x);\n", c,
+                    i);
     }
     fprintf(out, "    return extra;\n}\n");
 }
@@ -507,12 +536,14 @@ static void print_writer(FILE *out, const struct shape *shape, const struct ops 
                 fprintf(out, "    at = wire_write_%s_items(e, at, &%s_ops@[%d], in + %s);\n",
                         op->kind, c, i, op->offset);
         } else if (is_tags(op)) {
-            fprintf(out,
-                    "    if (%s_tagged_set@(in)) return wire_write_tags(e, at, &%s_form@, in);\n",
-                    c, c);
+            fprintf(
+                out,
+                "    if (%s_tagged_set@(in)) return wire_write_tags(e, at, &wire_forms[$], in);\n",
+                c);
             fprintf(out, "    *at++ = 0;\n");
         } else {
-            fprintf(out, "    at = wire_write_op(e, at, &%s_form@, &%s_ops@[%d], in);\n", c, c, i);
+            fprintf(out, "    at = wire_write_op(e, at, &wire_forms[$], &%s_ops@[%d], in);\n", c,
+                    i);
         }
     }
     fprintf(out, "    return at;\n}\n");
@@ -521,58 +552,80 @@ static void print_writer(FILE *out, const struct shape *shape, const struct ops 
 static void print_code(FILE *out, const struct shape *shape, const struct ops *ops, int version)
 {
     const char *c = shape->c_name;
-    fprintf(out, "static const struct wire_form %s_form@;\n", c);
     print_reader(out, shape, ops);
     print_tag_test(out, shape, version);
     print_measurer(out, shape, ops);
     print_writer(out, shape, ops);
-    fprintf(out, "static const struct wire_code %s_code@ = {%s_read@, %s_extra@, %s_write@};\n", c,
-            c, c, c);
+    fprintf(out, "const struct wire_code wire_%s_code@ = {%s_read@, %s_extra@, %s_write@};\n", c, c,
+            c, c);
 }
 
-/* The text of one version's form, with @ where the form's number goes. */
-static char *form_text(const struct message *m,
-                       const struct shape *shape,
-                       int version,
-                       struct forms *all,
-                       int *size_min)
+static struct form *make_form(const struct message *m,
+                              const struct shape *shape,
+                              int version,
+                              struct forms *all)
 {
-    struct text text, tagged;
+    struct form *form = keep(sizeof(*form));
     struct ops *ops = keep(sizeof(*ops));
-    const char *c = shape->c_name;
-    bool flexible = flexible_in(m, NULL, version);
+    struct text text;
     make_ops(m, shape, version, all, ops);
-    text_open(&tagged);
-    int tagged_count = flexible ? print_tagged(tagged.out, m, shape, version, all) : 0;
-    char *tagged_text = text_close(&tagged);
+    form->op_count = ops->count;
+    form->absent_count = ops->absent_count;
+    form->flexible = flexible_in(m, NULL, version);
+    text_open(&text);
+    form->size_min = print_ops(text.out, ops);
+    form->ops = text_close(&text);
 
     text_open(&text);
-    FILE *out = text.out;
-    fprintf(out, "static const struct wire_op %s_ops@[] = {\n", c);
-    *size_min = print_ops(out, ops);
-    if (ops->count == 0) fprintf(out, "    {0},\n");
-    fprintf(out, "};\n");
-    if (tagged_count > 0)
-        fprintf(out, "static const struct wire_tagged %s_tagged@[] = {\n%s};\n", c, tagged_text);
-    bool busy = is_busy(m, version);
-    if (busy) print_code(out, shape, ops, version);
-    fprintf(out, "static const struct wire_form %s_form@ = {&wire_%s_shape, %s_ops@, ", c, c, c);
-    fprintf(out, tagged_count > 0 ? "%s_tagged@, " : "NULL, ", c);
-    fprintf(out, busy ? "&%s_code@, " : "NULL, ", c);
-    fprintf(out, "%d, %d, %d, %d, %s};\n", ops->count, ops->absent_count, tagged_count, *size_min,
-            flexible ? "true" : "false");
-    free(tagged_text);
-    return text_close(&text);
+    if (form->flexible) form->tagged_count = print_tagged(text.out, m, shape, version, all);
+    form->tagged = text_close(&text);
+
+    text_open(&text);
+    if (is_busy(m, version)) {
+        /* Its own copy of the operations, for the compiler to fold. */
+        fprintf(text.out, "static const struct wire_op %s_ops@[] = {\n%s};\n", shape->c_name,
+                form->ops);
+        print_code(text.out, shape, ops, version);
+    }
+    form->unit = text_close(&text);
+    return form;
 }
 
-static void print_numbered(FILE *out, const char *text, int number)
+static bool form_same(const struct form *a, const struct form *b)
+{
+    return strcmp(a->ops, b->ops) == 0 && strcmp(a->tagged, b->tagged) == 0 &&
+           strcmp(a->unit, b->unit) == 0 && a->flexible == b->flexible;
+}
+
+static void print_unit(FILE *out, const char *text, int number, int number_of_all)
 {
     for (; *text != '\0'; text++) {
         if (*text == '@')
             fprintf(out, "%d", number);
+        else if (*text == '$')
+            fprintf(out, "%d", number_of_all);
         else
             fputc(*text, out);
     }
+}
+
+/* A form that its struct did not have yet: its code goes to `out`. */
+static void add_form(const struct shape *shape, struct forms *forms, struct form *form, FILE *out)
+{
+    int i = forms->count++, code = 0;
+    if (form->unit[0] != '\0') {
+        const char *name = keep_format("wire_%s_code%d", shape->c_name, i);
+        (void)table_add(TABLE_EXTERN, keep_format("extern const struct wire_code %s;\n", name), 0);
+        code = table_add(TABLE_CODES, keep_format("    &%s,\n", name), 1);
+    }
+    int ops = table_add(TABLE_OPS, form->ops, form->op_count);
+    int tagged = table_add(TABLE_TAGGED, form->tagged, form->tagged_count);
+    const char *row = keep_format("    {%d, %d, %d, %d, %d, %d, %d, %d, %s},\n", shape->number, ops,
+                                  tagged, code, form->op_count, form->size_min, form->absent_count,
+                                  form->tagged_count, form->flexible ? "true" : "false");
+    forms->list[i] = form;
+    forms->numbers[i] = table_add(TABLE_FORMS, row, 1);
+    print_unit(out, form->unit, i, forms->numbers[i]);
 }
 
 /* Is the struct part of the message in this version? */
@@ -596,23 +649,16 @@ static void resolve(const struct message *m,
     for (int v = 0; v < VERSIONS_MAX; v++) {
         forms->of_version[v] = -1;
         if (!shape_in(m, shape, v)) continue;
-        int size_min;
-        char *text = form_text(m, shape, v, all, &size_min);
+        struct form *form = make_form(m, shape, v, all);
         int i = 0;
-        while (i < forms->count && strcmp(forms->texts[i], text) != 0)
+        while (i < forms->count && !form_same(forms->list[i], form))
             i++;
-        if (i == forms->count) {
-            forms->texts[forms->count] = text;
-            forms->size_min[forms->count++] = size_min;
-            print_numbered(out, text, i);
-        } else {
-            free(text);
-        }
+        if (i == forms->count) add_form(shape, forms, form, out);
         forms->of_version[v] = i;
     }
 }
 
-void emit_forms(const struct message *m, FILE *out)
+int emit_forms(const struct message *m, FILE *out)
 {
     struct forms *all = keep(sizeof(*all) * (size_t)m->shape_count);
     bool *done = keep((size_t)m->shape_count);
@@ -620,9 +666,9 @@ void emit_forms(const struct message *m, FILE *out)
         fail(m->file, "validVersions", "at most %d versions", VERSIONS_MAX);
     resolve(m, m->shapes[0], all, done, out);
 
-    if (m->valid.min > m->valid.max) return;
-    fprintf(out, "static const struct wire_form *const %s_forms[] = {", m->snake);
+    int first = table_add(TABLE_VERSIONS, "", 0);
     for (int v = m->valid.min; v <= m->valid.max; v++)
-        fprintf(out, "&%s_form%d, ", m->snake, all[0].of_version[v]);
-    fprintf(out, "};\n");
+        (void)table_add(TABLE_VERSIONS,
+                        keep_format("    %d,\n", all[0].numbers[all[0].of_version[v]]), 1);
+    return first;
 }

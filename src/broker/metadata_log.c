@@ -27,8 +27,9 @@ static bool name_parse(const char *name, struct metadata_checkpoint *out)
 {
     long long end = 0;
     int epoch = 0, used = 0;
+    if (strlen(name) != CHECKPOINT_NAME_BYTES) return false;
     if (sscanf(name, "%20lld-%10d" CHECKPOINT_SUFFIX "%n", &end, &epoch, &used) != 2) return false;
-    if (used != CHECKPOINT_NAME_BYTES || name[used] != '\0') return false;
+    if (used != CHECKPOINT_NAME_BYTES) return false;
     *out = (struct metadata_checkpoint){end, epoch};
     return true;
 }

@@ -2,6 +2,7 @@
  *
  * Kafka's rules and their reasons to refuse; where Kafka wants controller.listener.names in the
  * combined mode, we do without: the control part then answers in the process only. */
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,9 +188,22 @@ static void check_protocol(struct settings *settings, const struct endpoint *end
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
+/* A literal address, written as the system writes it. */
+static bool literal(const char *host, char *out, size_t size)
+{
+    struct in6_addr address; /* Large enough for both. */
+    for (int i = 0; i < 2; i++) {
+        int family = i == 0 ? AF_INET : AF_INET6;
+        if (inet_pton(family, host, &address) == 1)
+            return inet_ntop(family, &address, out, (socklen_t)size) != NULL;
+    }
+    return false;
+}
+
 /* The host as a numeric address, IPv4 before IPv6. */
 static bool resolve(const char *host, char *out, size_t size)
 {
+    if (literal(host, out, size)) return true; /* Nobody needs to be asked. */
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
     if (getaddrinfo(host, NULL, &hints, &found) != 0) return false;
     const struct addrinfo *best = found;

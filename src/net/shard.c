@@ -379,8 +379,8 @@ static uint16_t throttle_at(const struct wire_api *api)
 {
     const struct wire_struct *shape = api == NULL ? NULL : api->response->shape;
     for (uint32_t i = 0; shape != NULL && i < shape->field_count; i++)
-        if (view_is(view_of_string(shape->fields[i].name), "ThrottleTimeMs"))
-            return shape->fields[i].offset;
+        if (view_is(view_of_string(wire_text(wire_struct_field(shape, i)->name)), "ThrottleTimeMs"))
+            return wire_struct_field(shape, i)->offset;
     return SHARD_NO_THROTTLE;
 }
 

@@ -37,12 +37,12 @@ static void add(struct comparison *c, enum diff_kind kind, const struct wire_fie
 /* Add ".name[]" to the path; returns the old length to go back to. */
 static size_t path_push(struct comparison *c, const struct wire_field *field)
 {
-    size_t old = strlen(c->path), name = strlen(field->name);
-    bool array = (field->flags & WIRE_FIELD_ARRAY) && field->shape != NULL;
+    size_t old = strlen(c->path), name = strlen(wire_text(field->name));
+    bool array = (field->flags & WIRE_FIELD_ARRAY) && field->shape != 0;
     assert(old + name + 4 < PATH_BYTES); /* The schemas bound it: six levels of names. */
     size_t at = old;
     if (old > 0) c->path[at++] = '.';
-    memcpy(c->path + at, field->name, name);
+    memcpy(c->path + at, wire_text(field->name), name);
     at += name;
     if (array) {
         c->path[at++] = '[';
@@ -55,7 +55,7 @@ static size_t path_push(struct comparison *c, const struct wire_field *field)
 static void compare_struct(struct comparison *c, const struct wire_struct *shape)
 {
     for (uint16_t i = 0; i < shape->field_count; i++) {
-        const struct wire_field *field = &shape->fields[i];
+        const struct wire_field *field = wire_struct_field(shape, i);
         bool before = wire_versions_have(field->versions, c->from);
         bool after = wire_versions_have(field->versions, c->to);
         size_t old = path_push(c, field);
@@ -68,7 +68,7 @@ static void compare_struct(struct comparison *c, const struct wire_struct *shape
             if (null_before != null_after)
                 add(c, null_after ? DIFF_NULLABLE : DIFF_NOT_NULLABLE, field);
             if (tag_before != tag_after) add(c, tag_after ? DIFF_TAGGED : DIFF_NOT_TAGGED, field);
-            if (field->shape != NULL) compare_struct(c, field->shape);
+            if (field->shape != 0) compare_struct(c, wire_field_shape(field));
         }
         c->path[old] = '\0';
     }
@@ -115,12 +115,12 @@ void diff_print(struct out *out, const struct diff_change *change)
         out_format(out, "the message %s\n", diff_words(change->kind));
         return;
     }
-    out_format(out, "%s  %s", change->path, change->field->type_text);
+    out_format(out, "%s  %s", change->path, wire_text(change->field->type_text));
     if (change->kind > DIFF_REMOVED) {
         out_format(out, "  %s\n", diff_words(change->kind));
-    } else if (change->kind == DIFF_ADDED && change->field->about != NULL) {
+    } else if (change->kind == DIFF_ADDED && change->field->about != 0) {
         out_text(out, "  ");
-        out_wrapped(out, change->field->about, 8, 100);
+        out_wrapped(out, wire_text(change->field->about), 8, 100);
         out_char(out, '\n');
     } else {
         out_char(out, '\n');

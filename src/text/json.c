@@ -28,7 +28,7 @@ static void put_name(struct writer *w, const struct wire_event *event)
     if (w->any[w->level]) out_char(w->out, ',');
     w->any[w->level] = true;
     if (event->field == NULL || event->index >= 0) return;
-    const char *name = event->field->name;
+    const char *name = wire_text(event->field->name);
     bool upper = name[0] >= 'A' && name[0] <= 'Z';
     out_char(w->out, '"');
     out_char(w->out, upper ? (char)(name[0] - 'A' + 'a') : name[0]);

@@ -191,14 +191,14 @@ static bool read_one(struct json_reader *r,
     case WIRE_STRING:
     case WIRE_BYTES:
     case WIRE_RECORDS: return read_bytes(r, json, field->type, slot, path);
-    case WIRE_STRUCT: return read_struct(r, json, field->shape, slot, path);
+    case WIRE_STRUCT: return read_struct(r, json, wire_field_shape(field), slot, path);
     }
     return false;
 }
 
 static size_t element_size(const struct wire_field *field)
 {
-    if (field->type == WIRE_STRUCT) return field->shape->size_bytes;
+    if (field->type == WIRE_STRUCT) return wire_field_shape(field)->size_bytes;
     return field->type >= WIRE_STRING ? sizeof(struct view) : wire_type_size(field->type);
 }
 
@@ -242,7 +242,7 @@ static bool read_field(struct json_reader *r,
     if (field->flags & WIRE_FIELD_POINTER) {
         *(void **)slot = NULL;
         if (json == NULL) return true;
-        slot = *(void **)slot = take(r, field->shape->size_bytes, path);
+        slot = *(void **)slot = take(r, wire_field_shape(field)->size_bytes, path);
         if (slot == NULL) return false;
     }
     bool is_text =
@@ -263,7 +263,8 @@ static void put_uvarint(struct out *out, uint32_t value)
 static bool is_known_tag(const struct json_reader *r, const struct wire_struct *shape, int64_t tag)
 {
     for (uint16_t i = 0; i < shape->field_count; i++)
-        if (shape->fields[i].tag == tag && wire_versions_have(shape->fields[i].tagged, r->version))
+        if (wire_struct_field(shape, i)->tag == tag &&
+            wire_versions_have(wire_struct_field(shape, i)->tagged, r->version))
             return true;
     return false;
 }
@@ -324,13 +325,14 @@ static char key_letter(const char *name)
 
 static bool is_key_of(const char *key, const struct wire_field *field)
 {
-    return key[0] == key_letter(field->name) && strcmp(key + 1, field->name + 1) == 0;
+    const char *name = wire_text(field->name);
+    return key[0] == key_letter(name) && strcmp(key + 1, name + 1) == 0;
 }
 
 static const struct wire_field *field_of(const struct wire_struct *shape, const char *key)
 {
     for (uint16_t i = 0; i < shape->field_count; i++)
-        if (is_key_of(key, &shape->fields[i])) return &shape->fields[i];
+        if (is_key_of(key, wire_struct_field(shape, i))) return wire_struct_field(shape, i);
     return NULL;
 }
 
@@ -341,8 +343,8 @@ static bool unknown_key(struct json_reader *r,
 {
     struct nearest nearest = nearest_to(view_of_string(key));
     for (uint16_t i = 0; i < shape->field_count; i++)
-        nearest_offer(&nearest, shape->fields[i].name);
-    (void)fail(r, path, node_format(&r->memory, "is no field of %s", shape->name));
+        nearest_offer(&nearest, wire_text(wire_struct_field(shape, i)->name));
+    (void)fail(r, path, node_format(&r->memory, "is no field of %s", wire_text(shape->name)));
     if (nearest.best != NULL)
         r->fault->hint =
             node_format(&r->memory, "%c%s", key_letter(nearest.best), nearest.best + 1);
@@ -365,13 +367,13 @@ static bool check_nulls(struct json_reader *r,
                         const char *path)
 {
     for (uint16_t i = 0; i < shape->field_count; i++) {
-        const struct wire_field *field = &shape->fields[i];
+        const struct wire_field *field = wire_struct_field(shape, i);
         bool here = wire_versions_have(field->versions, r->version) &&
                     !wire_versions_have(field->tagged, r->version) &&
                     !wire_versions_have(field->nullable, r->version);
         if (!here || !is_null(field, in)) continue;
-        const char *place =
-            node_format(&r->memory, "%s%s%s", path, path[0] == '\0' ? "" : ".", field->name);
+        const char *place = node_format(&r->memory, "%s%s%s", path, path[0] == '\0' ? "" : ".",
+                                        wire_text(field->name));
         return fail(r, place, node_format(&r->memory, "needs a value in version %d", r->version));
     }
     return true;
@@ -465,7 +467,8 @@ void *json_read(struct view text,
     if (r.failed) return NULL;
     const struct wire_field *unsupported = wire_unsupported(form, out);
     if (unsupported != NULL) {
-        (void)fail(&r, unsupported->name, node_format(&r.memory, "is not in version %d", version));
+        (void)fail(&r, wire_text(unsupported->name),
+                   node_format(&r.memory, "is not in version %d", version));
         return NULL;
     }
     return out;

@@ -42,13 +42,14 @@ static const char *event_name(struct builder *b, const struct wire_event *event)
 {
     if (event->index >= 0) return node_format(b->list, "[%d]", event->index);
     if (event->field == NULL) return b->in->message->name;
-    return b->in->snake_names ? snake(b->list, event->field->name) : event->field->name;
+    const char *name = wire_text(event->field->name);
+    return b->in->snake_names ? snake(b->list, name) : name;
 }
 
 static const char *event_type(struct builder *b, const struct wire_event *event)
 {
     if (event->field == NULL) return b->in->type;
-    const char *type = event->field->type_text;
+    const char *type = wire_text(event->field->type_text);
     bool element = event->index >= 0 && type[0] == '[';
     if (element) return type + 2;
     bool nullable_string = b->in->snake_names && event->type == WIRE_STRING &&
@@ -94,10 +95,11 @@ static void put_bytes(struct builder *b, const struct wire_event *event)
 static void put_meaning(struct builder *b, const struct wire_event *event)
 {
     if (event->field == NULL || event->type != WIRE_INT16) return;
-    if (strcmp(event->field->name, "ErrorCode") == 0 && event->integer != 0)
+    const char *name = wire_text(event->field->name);
+    if (strcmp(name, "ErrorCode") == 0 && event->integer != 0)
         out_format(&b->text, " (%s)", kafka_error_name((int16_t)event->integer));
-    bool key = strcmp(event->field->name, "RequestApiKey") == 0 ||
-               (strcmp(event->field->name, "ApiKey") == 0 && b->in->message->api_key == 18);
+    bool key = strcmp(name, "RequestApiKey") == 0 ||
+               (strcmp(name, "ApiKey") == 0 && b->in->message->api_key == 18);
     const struct wire_api *api = key ? wire_api((int16_t)event->integer) : NULL;
     if (api != NULL) out_format(&b->text, " (%s)", api->name);
 }
@@ -159,7 +161,7 @@ static const char *path(struct builder *b, const struct wire_field *last, int32_
         if (tag) {
             out_format(out, "tag %u", open->tag);
         } else {
-            out_text(out, field != NULL ? field->name : "tagged_fields");
+            out_text(out, field != NULL ? wire_text(field->name) : "tagged_fields");
         }
     }
     return taken(b);
@@ -189,7 +191,7 @@ static struct node node_of(struct builder *b, const struct wire_event *event)
     return (struct node){
         .name = event_name(b, event),
         .type = event_type(b, event),
-        .about = event->field == NULL ? b->in->about : event->field->about,
+        .about = event->field == NULL ? b->in->about : wire_text(event->field->about),
         .field = event->field,
         .offset = b->in->offset + event->offset,
         .length = event->length,
@@ -259,7 +261,7 @@ static void visit_tag(struct builder *b, const struct wire_event *event)
     node.name = "tag";
     node.type = "uvarint";
     node.value = node_format(b->list, "%u (%s), size %lld", event->tag,
-                             event->field == NULL ? "unknown" : event->field->name,
+                             event->field == NULL ? "unknown" : wire_text(event->field->name),
                              (long long)event->integer);
     node.about = "a tagged field: its number, the size of its value, its value";
     node.field = NULL;

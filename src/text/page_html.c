@@ -274,7 +274,7 @@ static void put_change(struct out *out, const struct diff_change *change)
         out_text(out, "<code>");
         put_escaped(out, change->path);
         out_text(out, "</code> <span class=\"type\">");
-        put_escaped(out, change->field->type_text);
+        put_escaped(out, wire_text(change->field->type_text));
         out_format(out, "</span> %s", diff_words(change->kind));
     }
     out_text(out, "</li>");

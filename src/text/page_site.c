@@ -240,11 +240,11 @@ static void put_field(struct search *search, const struct wire_field *field, int
     search->first = false;
     if (tagged && search->common != NULL) { /* The schema says it once, in its common struct. */
         out_format(search->out, "\"s.%.*s.common.%s%s\",", (int)strcspn(search->path, "."),
-                   search->path, search->common->name, search->path + search->common_at);
+                   search->path, wire_text(search->common->name), search->path + search->common_at);
     } else {
         out_format(search->out, "\"%s%s\",", tagged ? "s." : "", search->path);
     }
-    out_quoted(search->out, view_of_string(field->about == NULL ? "" : field->about));
+    out_quoted(search->out, view_of_string(field->about == 0 ? "" : wire_text(field->about)));
     if (last != search->newest) out_format(search->out, ",%d", last);
     out_char(search->out, ']');
 }
@@ -259,11 +259,11 @@ static void put_nested(struct search *search, const struct wire_field *field, si
     search->last = MIN(search->last, field->versions.max);
     search->since = MAX(search->since, field->versions.min);
     search->tagged = outer.tagged || wire_versions_have(field->tagged, search->last);
-    if (field->shape->common) {
-        search->common = field->shape;
+    if (wire_field_shape(field)->common) {
+        search->common = wire_field_shape(field);
         search->common_at = path_size;
     }
-    put_struct(search, field->shape);
+    put_struct(search, wire_field_shape(field));
     search->last = outer.last;
     search->since = outer.since;
     search->tagged = outer.tagged;
@@ -274,15 +274,15 @@ static void put_nested(struct search *search, const struct wire_field *field, si
 static void put_struct(struct search *search, const struct wire_struct *shape)
 {
     for (uint16_t i = 0; i < shape->field_count; i++) {
-        const struct wire_field *field = &shape->fields[i];
+        const struct wire_field *field = wire_struct_field(shape, i);
         int16_t last = MIN(search->last, field->versions.max);
-        size_t old = strlen(search->path), name = strlen(field->name);
+        size_t old = strlen(search->path), name = strlen(wire_text(field->name));
         if (MAX(search->since, field->versions.min) > last) continue;
         assert(old + name + 2 < PATH_BYTES);
         search->path[old] = '.';
-        memcpy(search->path + old + 1, field->name, name + 1);
+        memcpy(search->path + old + 1, wire_text(field->name), name + 1);
         put_field(search, field, last);
-        if (field->shape != NULL) put_nested(search, field, old + name + 1);
+        if (field->shape != 0) put_nested(search, field, old + name + 1);
         search->path[old] = '\0';
     }
 }

@@ -68,18 +68,19 @@ static void put_field_keys(struct printer *p, const struct wire_field *field)
 {
     char tag[12];
 
-    put_key(p, "name", field->name, true);
-    put_key(p, "type", field->type_text, true);
+    put_key(p, "name", wire_text(field->name), true);
+    put_key(p, "type", wire_text(field->type_text), true);
     put_versions(p, "versions", field->versions);
     put_versions(p, "nullableVersions", field->nullable);
-    if (field->default_text != NULL)
-        put_key(p, "default", field->default_text, (field->flags & WIRE_FIELD_DEFAULT_STRING) != 0);
+    if (field->default_text != 0)
+        put_key(p, "default", wire_text(field->default_text),
+                (field->flags & WIRE_FIELD_DEFAULT_STRING) != 0);
     if (field->tag >= 0 && field->tagged.min <= p->version) {
         put_versions(p, "taggedVersions", field->tagged);
         snprintf(tag, sizeof(tag), "%d", field->tag);
         put_key(p, "tag", tag, false);
     }
-    if (field->entity != NULL) put_key(p, "entityType", field->entity, true);
+    if (field->entity != 0) put_key(p, "entityType", wire_text(field->entity), true);
     put_flag(p, field, WIRE_FIELD_MAP_KEY, "mapKey");
     put_flag(p, field, WIRE_FIELD_IGNORABLE, "ignorable");
     put_flag(p, field, WIRE_FIELD_ZERO_COPY, "zeroCopy");
@@ -106,13 +107,13 @@ static void put_field(struct printer *p, const struct wire_field *field, size_t 
     out_repeat(p->out, ' ', indent);
     out_text(p->out, "{ ");
     put_field_keys(p, field);
-    put_about(p, field->about);
-    if (field->shape == NULL || field->shape->common) {
+    put_about(p, wire_text(field->about));
+    if (field->shape == 0 || wire_field_shape(field)->common) {
         out_text(p->out, " }");
         return;
     }
     out_text(p->out, ", \"fields\": [\n");
-    put_fields(p, field->shape, indent + 2);
+    put_fields(p, wire_field_shape(field), indent + 2);
     out_repeat(p->out, ' ', indent);
     out_text(p->out, "]}");
 }
@@ -122,10 +123,10 @@ static void put_fields(struct printer *p, const struct wire_struct *shape, size_
     bool any = false;
 
     for (uint16_t i = 0; i < shape->field_count; i++) {
-        if (shape->fields[i].versions.min > p->version) continue;
+        if (wire_struct_field(shape, i)->versions.min > p->version) continue;
         if (any) out_text(p->out, ",\n");
         any = true;
-        put_field(p, &shape->fields[i], indent);
+        put_field(p, wire_struct_field(shape, i), indent);
     }
     if (any) out_char(p->out, '\n');
 }
@@ -144,10 +145,10 @@ static int note_version(const char *note)
 /* The words of the note that begins at line `i`, without "Version N "; returns the line behind. */
 static uint16_t take_note(struct out *out, const struct wire_facts *facts, uint16_t i)
 {
-    const char *words = strchr(facts->notes[i] + 8, ' ');
+    const char *words = strchr(wire_facts_note(facts, i) + 8, ' ');
     out_text(out, words == NULL ? "" : words + 1);
-    for (i++; i < facts->note_count && note_version(facts->notes[i]) < 0; i++)
-        out_format(out, " %s", facts->notes[i]);
+    for (i++; i < facts->note_count && note_version(wire_facts_note(facts, i)) < 0; i++)
+        out_format(out, " %s", wire_facts_note(facts, i));
     return i;
 }
 
@@ -155,7 +156,7 @@ void schema_note(struct out *out, const struct wire_message *message, int16_t ve
 {
     const struct wire_facts *facts = wire_facts(message);
     for (uint16_t i = 0; i < facts->note_count; i++)
-        if (note_version(facts->notes[i]) == version) {
+        if (note_version(wire_facts_note(facts, i)) == version) {
             (void)take_note(out, facts, i);
             return;
         }
@@ -187,7 +188,7 @@ static void put_notes(struct out *out, const struct wire_facts *facts, int16_t n
 
     out_init(&note, out->mem);
     for (uint16_t i = 0; i < facts->note_count;) {
-        int version = note_version(facts->notes[i]);
+        int version = note_version(wire_facts_note(facts, i));
         if (version < 0) {
             i++;
             continue;
@@ -222,12 +223,12 @@ static void put_listeners(struct out *out, const struct wire_facts *facts)
     out_text(out, "],\n");
 }
 
-static void put_head(struct out *out, const struct wire_facts *facts, int16_t version)
+static void put_head(struct out *out, const struct wire_message *message, int16_t version)
 {
-    const struct wire_message *message = facts->message;
+    const struct wire_facts *facts = wire_facts(message);
 
     if (message->api_key >= 0) out_format(out, "  \"apiKey\": %d,\n", message->api_key);
-    out_format(out, "  \"type\": \"%s\",\n", facts->type_text);
+    out_format(out, "  \"type\": \"%s\",\n", wire_text(facts->type_text));
     put_listeners(out, facts);
     out_format(out, "  \"name\": \"%s\",\n", message->name);
     put_notes(out, facts, version);
@@ -247,7 +248,7 @@ static void put_common(struct printer *p, const struct wire_facts *facts)
 {
     bool any = false;
     for (uint16_t i = 1; i < facts->shape_count; i++) {
-        const struct wire_struct *shape = facts->shapes[i];
+        const struct wire_struct *shape = wire_shapes[facts->shapes + i];
         if (!shape->common || shape->versions.min > p->version) continue;
         out_text(p->out, any ? ",\n" : ",\n  \"commonStructs\": [\n");
         any = true;
@@ -255,7 +256,7 @@ static void put_common(struct printer *p, const struct wire_facts *facts)
         p->at = 6;
         p->first = true;
         out_text(p->out, "    { ");
-        put_key(p, "name", shape->name, true);
+        put_key(p, "name", wire_text(shape->name), true);
         put_versions(p, "versions", shape->versions);
         out_text(p->out, ", \"fields\": [\n");
         put_fields(p, shape, 6);
@@ -271,7 +272,7 @@ void schema_print(struct out *out, const struct wire_message *message, int16_t v
 
     assert(wire_form(message, version) != NULL);
     out_text(out, "{\n");
-    put_head(out, facts, version);
+    put_head(out, message, version);
     out_text(out, "  \"fields\": [\n");
     put_fields(&printer, message->shape, 4);
     out_text(out, "  ]");

@@ -17,7 +17,8 @@ const uint8_t *wire_read_ops(struct wire_decoder *d,
                              const struct wire_form *form,
                              uint8_t *out)
 {
-    for (const struct wire_op *op = form->ops, *end = op + form->op_count; op != end; op++) {
+    for (const struct wire_op *op = wire_form_ops(form), *end = op + form->op_count; op != end;
+         op++) {
         at = wire_read_op(d, at, form, op, out);
         if (UNLIKELY(at == NULL)) return NULL;
     }
@@ -123,7 +124,7 @@ const uint8_t *wire_read_array_struct(struct wire_decoder *d,
                                       const struct wire_op *op,
                                       uint8_t *out)
 {
-    const struct wire_code *code = op->more.form->code;
+    const struct wire_code *code = wire_form_code(wire_op_form(op));
     return wire_read_structs(d, at, op, out, code != NULL ? code->read : NULL);
 }
 
@@ -132,7 +133,7 @@ const uint8_t *wire_read_struct(struct wire_decoder *d,
                                 const struct wire_op *op,
                                 uint8_t *out)
 {
-    at = wire_read_form(d, at, op->more.form, out + op->offset);
+    at = wire_read_form(d, at, wire_op_form(op), out + op->offset);
     return at != NULL ? wire_read_rest(d, at, op) : NULL;
 }
 
@@ -155,10 +156,10 @@ const uint8_t *wire_read_struct_or_null(struct wire_decoder *d,
     }
     if (there != 1 && there != -1) d->in->oddities++;
     if (there < 0) return wire_read_rest(d, at, op);
-    void *value = wire_read_reserve(d, start, op->more.form->shape->size_bytes);
+    void *value = wire_read_reserve(d, start, wire_form_shape(wire_op_form(op))->size_bytes);
     if (value == NULL) return NULL;
     *slot = value;
-    at = wire_read_form(d, at, op->more.form, value);
+    at = wire_read_form(d, at, wire_op_form(op), value);
     return at != NULL ? wire_read_rest(d, at, op) : NULL;
 }
 
@@ -223,7 +224,7 @@ __attribute__((noinline)) const uint8_t *wire_read_tags(struct wire_decoder *d,
         if (at == NULL) return NULL;
     }
     if (state.unknown && !state.sizes_lie)
-        *(struct view *)(void *)(out + form->shape->tags_offset) =
+        *(struct view *)(void *)(out + wire_form_shape(form)->tags_offset) =
             view_of(start, (uint32_t)(at - start));
     return at;
 }

@@ -5,8 +5,8 @@
 
 void wire_struct_defaults(const struct wire_struct *shape, void *out)
 {
-    if (shape->defaults != NULL)
-        memcpy(out, shape->defaults, shape->size_bytes);
+    if (wire_default_of(shape) != NULL)
+        memcpy(out, wire_default_of(shape), shape->size_bytes);
     else
         memset(out, 0, shape->size_bytes);
 }
@@ -19,7 +19,7 @@ void wire_defaults(const struct wire_message *message, void *out)
 static bool struct_is_default(const struct wire_struct *shape, const uint8_t *in)
 {
     for (uint32_t i = 0; i < shape->field_count; i++)
-        if (!wire_field_is_default(&shape->fields[i], shape, in)) return false;
+        if (!wire_field_is_default(wire_struct_field(shape, i), shape, in)) return false;
     if (shape->tags_offset == UINT16_MAX) return true;
     return ((const struct view *)(const void *)(in + shape->tags_offset))->size == 0;
 }
@@ -32,7 +32,7 @@ static bool pointer_is_default(const struct wire_field *field,
     const void *value = *(const void *const *)slot;
     bool null = standard == NULL || *(const void *const *)standard == NULL;
     if (value == NULL || null) return (value == NULL) == null;
-    return struct_is_default(field->shape, value);
+    return struct_is_default(wire_field_shape(field), value);
 }
 
 static bool array_is_default(const struct wire_array *array, const struct wire_array *standard)
@@ -58,8 +58,9 @@ bool wire_field_is_default(const struct wire_field *field,
                            const void *in)
 {
     const void *slot = (const uint8_t *)in + field->offset;
-    const void *standard =
-        shape->defaults != NULL ? (const uint8_t *)shape->defaults + field->offset : NULL;
+    const void *standard = wire_default_of(shape) != NULL
+                               ? (const uint8_t *)wire_default_of(shape) + field->offset
+                               : NULL;
 
     if (field->flags & WIRE_FIELD_ARRAY) return array_is_default(slot, standard);
     if (field->flags & WIRE_FIELD_POINTER) return pointer_is_default(field, slot, standard);
@@ -67,7 +68,7 @@ bool wire_field_is_default(const struct wire_field *field,
     case WIRE_STRING:
     case WIRE_BYTES:
     case WIRE_RECORDS: return view_is_default(slot, standard);
-    case WIRE_STRUCT: return struct_is_default(field->shape, slot);
+    case WIRE_STRUCT: return struct_is_default(wire_field_shape(field), slot);
     default: return fixed_is_default(wire_type_size(field->type), slot, standard);
     }
 }
@@ -78,10 +79,10 @@ static const struct wire_field *unsupported_absent(const struct wire_form *form,
                                                    const void *in)
 {
     for (uint32_t i = op->field, end = i + op->count; i < end; i++) {
-        const struct wire_field *field = &form->shape->fields[i];
+        const struct wire_field *field = wire_struct_field(wire_form_shape(form), i);
         if (field->flags & WIRE_FIELD_IGNORABLE) continue;
         if (field->tag >= 0 && wire_form_tag(form, (uint32_t)field->tag) != NULL) continue;
-        if (!wire_field_is_default(field, form->shape, in)) return field;
+        if (!wire_field_is_default(field, wire_form_shape(form), in)) return field;
     }
     return NULL;
 }
@@ -92,8 +93,8 @@ static const struct wire_field *unsupported_array(const struct wire_op *op,
     const uint8_t *item = array->items;
     const struct wire_field *found = NULL;
     for (int32_t n = 0; n < array->count && found == NULL; n++) {
-        found = wire_unsupported(op->more.form, item);
-        item += op->more.form->shape->size_bytes;
+        found = wire_unsupported(wire_op_form(op), item);
+        item += op->size;
     }
     return found;
 }
@@ -114,12 +115,13 @@ static const struct wire_field *unsupported_present(const struct wire_form *form
     case WIRE_OP_ARRAY_STRUCT: null = ((const struct wire_array *)slot)->count < 0; break;
     default: break;
     }
-    if (null && !(op->flags & WIRE_OP_NULLABLE)) return &form->shape->fields[op->field];
-    if (op->code == WIRE_OP_STRUCT) return wire_unsupported(op->more.form, slot);
+    if (null && !(op->flags & WIRE_OP_NULLABLE))
+        return wire_struct_field(wire_form_shape(form), op->field);
+    if (op->code == WIRE_OP_STRUCT) return wire_unsupported(wire_op_form(op), slot);
     if (op->code == WIRE_OP_ARRAY_STRUCT) return unsupported_array(op, slot);
     if (op->code == WIRE_OP_STRUCT_OR_NULL) {
         const void *value = *(const void *const *)slot;
-        return value == NULL ? NULL : wire_unsupported(op->more.form, value);
+        return value == NULL ? NULL : wire_unsupported(wire_op_form(op), value);
     }
     return NULL;
 }
@@ -128,11 +130,11 @@ const struct wire_field *wire_unsupported(const struct wire_form *form, const vo
 {
     const struct wire_field *found = NULL;
     for (uint32_t i = 0; i < form->op_count && found == NULL; i++) {
-        const struct wire_op *op = &form->ops[i];
+        const struct wire_op *op = &wire_form_ops(form)[i];
         found = op->code == WIRE_OP_ABSENT ? unsupported_absent(form, op, in)
                                            : unsupported_present(form, op, in);
     }
     for (uint32_t i = 0; i < form->tagged_count && found == NULL; i++)
-        found = unsupported_present(form, &form->tagged[i].op, in);
+        found = unsupported_present(form, &wire_form_tagged(form)[i].op, in);
     return found;
 }

@@ -9,8 +9,8 @@
 size_t wire_extra_ops(const struct wire_form *form, const uint8_t *in, struct wire_external *x)
 {
     size_t extra = 0;
-    for (const struct wire_op *op = form->ops + form->absent_count,
-                              *end = form->ops + form->op_count;
+    for (const struct wire_op *op = wire_form_ops(form) + form->absent_count,
+                              *end = wire_form_ops(form) + form->op_count;
          op != end; op++)
         extra += wire_extra_op(form, op, in, x);
     return extra;
@@ -59,7 +59,7 @@ size_t wire_extra_array_struct(const struct wire_op *op,
                                const struct wire_array *array,
                                struct wire_external *x)
 {
-    const struct wire_code *code = op->more.form->code;
+    const struct wire_code *code = wire_form_code(wire_op_form(op));
     return wire_extra_structs(op, array, x, code != NULL ? code->extra : NULL);
 }
 
@@ -69,7 +69,8 @@ size_t wire_extra_struct_or_null(const struct wire_op *op,
 {
     const void *value = *(const void *const *)slot;
     if (value == NULL) return 0;
-    return op->more.form->size_min + wire_extra_form(op->more.form, value, x);
+    const struct wire_form *form = wire_op_form(op);
+    return form->size_min + wire_extra_form(form, value, x);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */
@@ -94,14 +95,15 @@ static bool tag_next(const struct wire_form *form,
 
 static struct reader tags_kept(const struct wire_form *form, const uint8_t *in)
 {
-    return reader_of(*(const struct view *)(const void *)(in + form->shape->tags_offset));
+    return reader_of(*(const struct view *)(const void *)(in + wire_form_shape(form)->tags_offset));
 }
 
 static bool tag_is_set(const struct wire_form *form,
                        const struct wire_tagged *tagged,
                        const uint8_t *in)
 {
-    return !wire_field_is_default(&form->shape->fields[tagged->op.field], form->shape, in);
+    return !wire_field_is_default(wire_struct_field(wire_form_shape(form), tagged->op.field),
+                                  wire_form_shape(form), in);
 }
 
 static size_t tag_size(const struct wire_form *form,
@@ -114,10 +116,11 @@ static size_t tag_size(const struct wire_form *form,
 
 bool wire_tags_untouched(const struct wire_form *form, const uint8_t *in)
 {
-    const uint8_t *defaults = form->shape->defaults;
+    const uint8_t *defaults = wire_default_of(wire_form_shape(form));
     assert(defaults != NULL); /* schemac: where there are tagged fields. */
     bool same = true;
-    for (const struct wire_op *op = form->ops, *end = op + form->absent_count; op != end; op++)
+    for (const struct wire_op *op = wire_form_ops(form), *end = op + form->absent_count; op != end;
+         op++)
         same = same && memcmp(in + op->offset, defaults + op->offset, op->size) == 0;
     return same;
 }
@@ -127,7 +130,7 @@ size_t wire_extra_tags(const struct wire_form *form, const uint8_t *in, struct w
     uint32_t count = 0;
     size_t size = 0;
     for (uint32_t i = 0; i < form->tagged_count; i++) {
-        const struct wire_tagged *tagged = &form->tagged[i];
+        const struct wire_tagged *tagged = &wire_form_tagged(form)[i];
         if (LIKELY(!tag_is_set(form, tagged, in))) continue;
         size_t value = tag_size(form, tagged, in, x);
         size += 2 + wire_extra_uvarint(tagged->tag) + wire_extra_uvarint((uint32_t)value) + value;
@@ -190,7 +193,7 @@ uint8_t *wire_write_array(struct wire_encoder *e,
 {
     if (op->code == WIRE_OP_ARRAY_FIXED) return wire_write_fixed_items(e, at, op, slot);
     if (op->code == WIRE_OP_ARRAY_STRING) return wire_write_string_items(e, at, op, slot);
-    const struct wire_code *code = op->more.form->code;
+    const struct wire_code *code = wire_form_code(wire_op_form(op));
     return wire_write_structs(e, at, op, slot, code != NULL ? code->write : NULL);
 }
 
@@ -202,7 +205,7 @@ uint8_t *wire_write_struct_or_null(struct wire_encoder *e,
     const void *value = *(const void *const *)slot;
     uint8_t null = op->flags & WIRE_OP_COMPACT ? 0 : 0xff;
     *at++ = value == NULL ? null : 1;
-    return value == NULL ? at : wire_write_form(e, at, op->more.form, value);
+    return value == NULL ? at : wire_write_form(e, at, wire_op_form(op), value);
 }
 
 /* Unknown tags below `limit` go before a known one. */
@@ -232,7 +235,7 @@ uint8_t *wire_write_tags(struct wire_encoder *e,
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < form->tagged_count; i++)
-        count += tag_is_set(form, &form->tagged[i], in);
+        count += tag_is_set(form, &wire_form_tagged(form)[i], in);
     struct reader counted = tags_kept(form, in), kept = counted;
     struct view bytes;
     uint32_t tag;
@@ -242,7 +245,7 @@ uint8_t *wire_write_tags(struct wire_encoder *e,
     if (count == 0) return at;
 
     for (uint32_t i = 0; i < form->tagged_count; i++) {
-        const struct wire_tagged *tagged = &form->tagged[i];
+        const struct wire_tagged *tagged = &wire_form_tagged(form)[i];
         if (!tag_is_set(form, tagged, in)) continue;
         at = write_unknown(at, form, &kept, tagged->tag);
         at = write_uvarint(at, tagged->tag);
@@ -258,8 +261,8 @@ uint8_t *wire_write_ops(struct wire_encoder *e,
                         const struct wire_form *form,
                         const uint8_t *in)
 {
-    for (const struct wire_op *op = form->ops + form->absent_count,
-                              *end = form->ops + form->op_count;
+    for (const struct wire_op *op = wire_form_ops(form) + form->absent_count,
+                              *end = wire_form_ops(form) + form->op_count;
          op != end; op++)
         at = wire_write_op(e, at, form, op, in);
     return at;

@@ -3,7 +3,10 @@
  *
  * A `struct wire_field` is a field as the schema has it, over all versions; tools print from it. A
  * `struct wire_form` is one version of one struct, resolved: only the fields of that version, in
- * wire order, so that reading one never asks about versions. All are const. */
+ * wire order, so that reading one never asks about versions. All are const.
+ *
+ * The tables refer to one another and to their texts by number where they can: a pointer would be
+ * relocated when the program starts, and its page be private memory of each process that runs. */
 #pragma once
 
 #include "wire/wire.h"
@@ -43,12 +46,12 @@ enum wire_field_flags {
 };
 
 struct wire_field {
-    const char *name; /* "GroupId" */
-    const char *about;
-    const char *type_text;           /* "[]int32", "[]TopicProduceData" */
-    const char *default_text;        /* As the schema has it, or NULL. */
-    const char *entity;              /* entityType, or NULL. */
-    const struct wire_struct *shape; /* Of a struct or of the array's structs, or NULL. */
+    uint32_t name; /* "GroupId". This and the next four: wire_text() has it. */
+    uint32_t about;
+    uint32_t type_text;    /* "[]int32", "[]TopicProduceData" */
+    uint32_t default_text; /* As the schema has it, or none. */
+    uint32_t entity;       /* entityType, or none. */
+    uint16_t shape;        /* wire_field_shape() has it. */
     struct wire_versions versions, nullable, tagged;
     int16_t tag;     /* -1: never tagged. */
     uint16_t offset; /* In the C struct. */
@@ -57,10 +60,10 @@ struct wire_field {
 };
 
 struct wire_struct {
-    const char *name; /* "TopicProduceData" */
-    const struct wire_field *fields;
-    const void *defaults; /* An instance with every field at its default; NULL: all bytes zero. */
+    uint32_t name; /* "TopicProduceData"; wire_text() has it. */
     uint32_t size_bytes;
+    uint16_t fields;   /* The first in wire_fields. */
+    uint16_t defaults; /* wire_default_of() has it. */
     uint16_t field_count;
     uint16_t tags_offset;          /* Of `tags`; UINT16_MAX: the message is never flexible. */
     struct wire_versions versions; /* A nested struct's own range, from its field. */
@@ -69,13 +72,14 @@ struct wire_struct {
 
 enum wire_op_code {
     WIRE_OP_FIXED_RUN, /* `count` neighbouring fixed-width fields, `size` bytes in all:
-                          more.fixed. */
+                          wire_op_fixed(). */
     WIRE_OP_STRING,
     WIRE_OP_BYTES,
     WIRE_OP_RECORDS,
     WIRE_OP_ARRAY_FIXED,    /* Elements of fixed width, `size` bytes each. */
     WIRE_OP_ARRAY_STRING,   /* Elements are strings (or bytes), of at least `size` bytes. */
-    WIRE_OP_ARRAY_STRUCT,   /* more.form: of the elements. */
+    WIRE_OP_ARRAY_STRUCT,   /* wire_op_form(): of the elements, `size` bytes each in C and at least
+                               `count` on the wire. */
     WIRE_OP_STRUCT,         /* Embedded. */
     WIRE_OP_STRUCT_OR_NULL, /* Behind a byte: negative for null. COMPACT (tagged): a varint, 0. */
     WIRE_OP_TAGS,
@@ -110,10 +114,8 @@ struct wire_op {
     uint16_t count;
     uint16_t rest; /* Fewest bytes that the operations behind this one in its form take. */
     uint16_t run;  /* Of a run: its index in wire_runs. */
-    union {
-        const struct wire_fixed *fixed;
-        const struct wire_form *form;
-    } more;
+    /* Of a run: its first in wire_fixed_fields. Of structs: their form in wire_forms. */
+    uint16_t more;
 };
 
 /* A known tagged field: its value is read by `op` once the tag's number and size are. */
@@ -134,16 +136,88 @@ struct wire_code {
 };
 
 struct wire_form {
-    const struct wire_struct *shape;
-    const struct wire_op *ops;        /* First the absent ones, then in wire order. */
-    const struct wire_tagged *tagged; /* In the order of their tags. */
-    const struct wire_code *code;     /* For the busiest messages; NULL: only the list. */
+    uint16_t shape;
+    uint16_t ops;    /* First the absent ones, then in wire order. */
+    uint16_t tagged; /* In the order of their tags. */
+    uint16_t code;   /* For the busiest messages. */
     uint16_t op_count;
-    uint16_t absent_count; /* Operations of WIRE_OP_ABSENT, the first ones of `ops`. */
-    uint16_t tagged_count;
-    uint16_t size_min; /* The fewest bytes that a value of this form can take. */
+    uint16_t size_min;    /* The fewest bytes that a value of this form can take. */
+    uint8_t absent_count; /* Operations of WIRE_OP_ABSENT, the first ones of `ops`. */
+    uint8_t tagged_count;
     bool flexible;
 };
+
+/* The tables in gen/tables.c. The first row of a table of pointers is NULL. */
+extern const char wire_texts[];
+extern const struct wire_field wire_fields[];
+extern const struct wire_struct *const wire_shapes[];
+extern const void *const wire_defaults_of[];
+extern const struct wire_op wire_ops[];
+extern const struct wire_fixed wire_fixed_fields[];
+extern const struct wire_tagged wire_tagged_fields[];
+extern const struct wire_code *const wire_codes[];
+extern const struct wire_form wire_forms[];
+extern const uint16_t wire_form_numbers[]; /* Of the versions of each message. */
+extern const uint32_t wire_notes[];        /* Where each lies in wire_texts. */
+
+/* One of the schema's texts, or NULL. */
+static inline const char *wire_text(uint32_t at)
+{
+    return at == 0 ? NULL : &wire_texts[at];
+}
+
+/* The shape of a field's struct or of its array's structs, or NULL. */
+static inline const struct wire_struct *wire_field_shape(const struct wire_field *field)
+{
+    return wire_shapes[field->shape];
+}
+
+/* A field of the struct, in the schema's order. */
+static inline const struct wire_field *wire_struct_field(const struct wire_struct *shape,
+                                                         uint32_t i)
+{
+    return &wire_fields[shape->fields + i];
+}
+
+/* An instance with every field at its default; NULL: all bytes zero. */
+static inline const void *wire_default_of(const struct wire_struct *shape)
+{
+    return wire_defaults_of[shape->defaults];
+}
+
+/* What a form is of, its operations and its tagged fields. */
+static inline const struct wire_struct *wire_form_shape(const struct wire_form *form)
+{
+    return wire_shapes[form->shape];
+}
+
+static inline const struct wire_op *wire_form_ops(const struct wire_form *form)
+{
+    return &wire_ops[form->ops];
+}
+
+static inline const struct wire_tagged *wire_form_tagged(const struct wire_form *form)
+{
+    return &wire_tagged_fields[form->tagged];
+}
+
+/* NULL: only the list of operations. */
+static inline const struct wire_code *wire_form_code(const struct wire_form *form)
+{
+    return wire_codes[form->code];
+}
+
+/* The fields of a run, op->count of them. */
+static inline const struct wire_fixed *wire_op_fixed(const struct wire_op *op)
+{
+    return &wire_fixed_fields[op->more];
+}
+
+/* The form of a struct, or of an array's structs. */
+static inline const struct wire_form *wire_op_form(const struct wire_op *op)
+{
+    return &wire_forms[op->more];
+}
 
 /* Bytes of a fixed-width type on the wire; 0 for the others. Its width in C is the same. */
 static inline uint32_t wire_type_size(uint8_t type)
@@ -161,32 +235,38 @@ static inline bool wire_versions_have(struct wire_versions v, int16_t version)
 static inline const struct wire_tagged *wire_form_tag(const struct wire_form *form, uint32_t tag)
 {
     for (uint32_t i = 0; i < form->tagged_count; i++)
-        if (form->tagged[i].tag == tag) return &form->tagged[i];
+        if (wire_form_tagged(form)[i].tag == tag) return &wire_form_tagged(form)[i];
     return NULL;
 }
 
 /* Is this the tag of a field that only other versions have? Kafka refuses such a tag. */
 static inline bool wire_form_tag_elsewhere(const struct wire_form *form, uint32_t tag)
 {
-    for (uint32_t i = 0; i < form->shape->field_count; i++)
-        if (form->shape->fields[i].tag >= 0 && (uint32_t)form->shape->fields[i].tag == tag)
+    const struct wire_struct *shape = wire_form_shape(form);
+    for (uint32_t i = 0; i < shape->field_count; i++)
+        if (wire_struct_field(shape, i)->tag >= 0 &&
+            (uint32_t)wire_struct_field(shape, i)->tag == tag)
             return wire_form_tag(form, tag) == NULL;
     return false;
 }
 
 /* The schema's facts about a message that the engine does not need, for the tools. */
 struct wire_facts {
-    const struct wire_message *message;
-    const struct wire_struct *const *shapes; /* shapes[0] is the body, then in the file's order. */
-    const char *const *notes;                /* The comment lines above the fields. */
+    uint32_t type_text; /* "request", "metadata", ...; wire_text() has it. */
+    uint16_t shapes;    /* The first in wire_shapes is the body, then in the file's order. */
+    uint16_t notes;     /* The comment lines above the fields: wire_facts_note() has them. */
     uint16_t shape_count;
     uint16_t note_count;
     struct wire_versions valid, served, flexible, deprecated;
-    const char *type_text; /* "request", "metadata", ... */
-    uint8_t listeners;     /* Set of enum wire_listener. */
-    bool listens_zk;       /* "zkBroker" too, in 3.9. */
+    uint8_t listeners; /* Set of enum wire_listener. */
+    bool listens_zk;   /* "zkBroker" too, in 3.9. */
     bool latest_unstable;
 };
+
+static inline const char *wire_facts_note(const struct wire_facts *facts, uint32_t i)
+{
+    return wire_text(wire_notes[facts->notes + i]);
+}
 
 /* The facts of a message. O(log n). */
 const struct wire_facts *wire_facts(const struct wire_message *message);

@@ -47,13 +47,13 @@ const struct wire_facts *wire_facts(const struct wire_message *message)
 {
     int32_t i = message_find(view_of_string(message->name));
     assert(i >= 0);
-    return wire_index_facts[i];
+    return &wire_index_facts[i];
 }
 
 const struct wire_form *wire_form(const struct wire_message *message, int16_t version)
 {
     if (version < message->version_min || version > message->version_max) return NULL;
-    return message->forms[version - message->version_min];
+    return &wire_forms[wire_form_numbers[message->forms + version - message->version_min]];
 }
 
 int16_t wire_request_header_version(const struct wire_api *api, int16_t version)

@@ -145,7 +145,8 @@ static inline const uint8_t *wire_read_form(struct wire_decoder *d,
 {
     if (UNLIKELY((size_t)(d->end - at) < form->size_min))
         return wire_read_fault(d, at, READER_SHORT);
-    return form->code != NULL ? form->code->read(d, at, out) : wire_read_ops(d, at, form, out);
+    const struct wire_code *code = wire_form_code(form);
+    return code != NULL ? code->read(d, at, out) : wire_read_ops(d, at, form, out);
 }
 
 /* Is there still room for the operations behind this one? */
@@ -256,28 +257,23 @@ static inline __attribute__((always_inline)) const uint8_t *wire_read_structs(
     const uint8_t *(*read)(struct wire_decoder *, const uint8_t *, uint8_t *))
 {
     struct wire_array *array = (struct wire_array *)(void *)(out + op->offset);
-    const struct wire_form *form = op->more.form;
-    size_t size = form->shape->size_bytes;
-    at = wire_read_array_open(d, at, op, (struct wire_element){form->size_min, size}, array);
+    size_t size = op->size, size_min = op->count;
+    at = wire_read_array_open(d, at, op, (struct wire_element){size_min, size}, array);
     if (at == NULL || array->items == NULL) return at;
     uint8_t *item = array->items;
     for (uint8_t *end = item + (size_t)array->count * size; item != end; item += size) {
-        if (UNLIKELY((size_t)(d->end - at) < form->size_min))
-            return wire_read_fault(d, at, READER_SHORT);
-        at = read != NULL ? read(d, at, item) : wire_read_ops(d, at, form, item);
+        if (UNLIKELY((size_t)(d->end - at) < size_min)) return wire_read_fault(d, at, READER_SHORT);
+        at = read != NULL ? read(d, at, item) : wire_read_ops(d, at, wire_op_form(op), item);
         if (UNLIKELY(at == NULL)) return NULL;
     }
     return wire_read_rest(d, at, op);
 }
 
 /* Fields that this version does not have, and tagged ones before their section is read. */
-static inline void wire_read_absent(const struct wire_form *form,
-                                    const struct wire_op *op,
-                                    uint8_t *out)
+static inline void wire_read_absent(const void *defaults, const struct wire_op *op, uint8_t *out)
 {
-    const uint8_t *defaults = form->shape->defaults;
     if (defaults != NULL)
-        memcpy(out + op->offset, defaults + op->offset, op->size);
+        memcpy(out + op->offset, (const uint8_t *)defaults + op->offset, op->size);
     else
         memset(out + op->offset, 0, op->size);
 }
@@ -302,7 +298,9 @@ static inline __attribute__((always_inline)) const uint8_t *wire_read_op(
     case WIRE_OP_TAGS:
         *(struct view *)(void *)(out + op->offset) = VIEW_EMPTY;
         return LIKELY(at[0] == 0) ? at + 1 : wire_read_tags(d, at, form, out);
-    case WIRE_OP_ABSENT: wire_read_absent(form, op, out); return at;
+    case WIRE_OP_ABSENT:
+        wire_read_absent(wire_default_of(wire_form_shape(form)), op, out);
+        return at;
     }
     __builtin_unreachable();
 }

@@ -14,13 +14,14 @@ static bool sample_form(const struct wire_form *form, struct arena *arena, uint8
 
 static bool sample_array(const struct wire_op *op, struct arena *arena, struct wire_array *array)
 {
-    size_t size = op->code == WIRE_OP_ARRAY_FIXED    ? op->size
-                  : op->code == WIRE_OP_ARRAY_STRING ? sizeof(struct view)
-                                                     : op->more.form->shape->size_bytes;
+    size_t size = op->code == WIRE_OP_ARRAY_FIXED ? op->size
+                  : op->code == WIRE_OP_ARRAY_STRING
+                      ? sizeof(struct view)
+                      : wire_form_shape(wire_op_form(op))->size_bytes;
     array->items = arena_get(arena, size);
     if (array->items == NULL) return false;
     array->count = 1;
-    return op->code != WIRE_OP_ARRAY_STRUCT || sample_form(op->more.form, arena, array->items);
+    return op->code != WIRE_OP_ARRAY_STRUCT || sample_form(wire_op_form(op), arena, array->items);
 }
 
 static bool sample_op(const struct wire_op *op, struct arena *arena, uint8_t *out)
@@ -29,7 +30,7 @@ static bool sample_op(const struct wire_op *op, struct arena *arena, uint8_t *ou
     switch ((enum wire_op_code)op->code) {
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count; i++)
-            memset(out + op->more.fixed[i].offset, 0, wire_type_size(op->more.fixed[i].type));
+            memset(out + wire_op_fixed(op)[i].offset, 0, wire_type_size(wire_op_fixed(op)[i].type));
         return true;
     case WIRE_OP_STRING:
     case WIRE_OP_BYTES: *(struct view *)slot = VIEW_EMPTY; return true;
@@ -37,11 +38,11 @@ static bool sample_op(const struct wire_op *op, struct arena *arena, uint8_t *ou
     case WIRE_OP_ARRAY_FIXED:
     case WIRE_OP_ARRAY_STRING:
     case WIRE_OP_ARRAY_STRUCT: return sample_array(op, arena, slot);
-    case WIRE_OP_STRUCT: return sample_form(op->more.form, arena, slot);
+    case WIRE_OP_STRUCT: return sample_form(wire_op_form(op), arena, slot);
     case WIRE_OP_STRUCT_OR_NULL: {
-        void *value = arena_get(arena, op->more.form->shape->size_bytes);
+        void *value = arena_get(arena, wire_form_shape(wire_op_form(op))->size_bytes);
         *(void **)slot = value;
-        return value != NULL && sample_form(op->more.form, arena, value);
+        return value != NULL && sample_form(wire_op_form(op), arena, value);
     }
     case WIRE_OP_TAGS:
     case WIRE_OP_ABSENT: return true;
@@ -51,9 +52,9 @@ static bool sample_op(const struct wire_op *op, struct arena *arena, uint8_t *ou
 
 static bool sample_form(const struct wire_form *form, struct arena *arena, uint8_t *out)
 {
-    wire_struct_defaults(form->shape, out);
+    wire_struct_defaults(wire_form_shape(form), out);
     for (uint32_t i = 0; i < form->op_count; i++)
-        if (!sample_op(&form->ops[i], arena, out)) return false;
+        if (!sample_op(&wire_form_ops(form)[i], arena, out)) return false;
     return true;
 }
 

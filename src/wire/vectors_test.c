@@ -146,7 +146,7 @@ static void count_oddities(void *context, const struct wire_event *event)
 /* '0' refused, '1' read, '2' read with bytes left over. The walk must say the same. */
 static char verdict(const struct wire_form *form, struct arena *arena, struct view bytes)
 {
-    void *value = arena_get(arena, form->shape->size_bytes);
+    void *value = arena_get(arena, wire_form_shape(form)->size_bytes);
     struct reader in = reader_of(bytes), walked = in;
     char result = !wire_decode(&in, form, arena, value) ? '0' : reader_left(&in) == 0 ? '1' : '2';
     uint32_t oddities = 0;

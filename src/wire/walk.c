@@ -147,7 +147,9 @@ static void walk_fixed(struct walker *w, uint8_t type, struct wire_event *event)
 
 static const struct wire_field *walk_field(const struct wire_form *form, const struct wire_op *op)
 {
-    return op->field < form->shape->field_count ? &form->shape->fields[op->field] : NULL;
+    return op->field < wire_form_shape(form)->field_count
+               ? wire_struct_field(wire_form_shape(form), op->field)
+               : NULL;
 }
 
 static void walk_element(struct walker *w,
@@ -163,7 +165,7 @@ static void walk_element(struct walker *w,
         element.flags &= (uint8_t)~WIRE_OP_NULLABLE;
         walk_bytes(w, &element, &event);
     } else {
-        walk_form(w, op->more.form, &event);
+        walk_form(w, wire_op_form(op), &event);
     }
 }
 
@@ -175,10 +177,10 @@ static void walk_array(struct walker *w, const struct wire_op *op, const struct 
                                .is_array = true,
                                .type = op->type,
                                .offset = walk_at(w)};
-    if (op->code == WIRE_OP_ARRAY_STRUCT) event.shape = op->more.form->shape;
+    if (op->code == WIRE_OP_ARRAY_STRUCT) event.shape = wire_form_shape(wire_op_form(op));
     int64_t count = walk_length(w, op, true, &event);
     uint32_t smallest = op->code == WIRE_OP_ARRAY_FIXED    ? op->size
-                        : op->code == WIRE_OP_ARRAY_STRUCT ? MAX(op->more.form->size_min, 1)
+                        : op->code == WIRE_OP_ARRAY_STRUCT ? MAX(op->count, 1)
                                                            : 1;
     if (count > WIRE_ARRAY_MAX || (count > 0 && (uint64_t)count > reader_left(w->in) / smallest))
         reader_fail(w->in, READER_COUNT);
@@ -212,7 +214,7 @@ static void walk_tag(struct walker *w, const struct wire_form *form, int64_t *la
         walk_fault(w, NULL, -1);
         return;
     }
-    if (known != NULL) event.field = &form->shape->fields[known->op.field];
+    if (known != NULL) event.field = wire_struct_field(wire_form_shape(form), known->op.field);
     uint32_t value = walk_at(w);
     if (known == NULL) {
         const uint8_t *bytes = reader_take(w->in, (size_t)event.integer);
@@ -254,7 +256,7 @@ static void walk_struct_or_null(struct walker *w,
 {
     struct wire_event event = {.kind = WIRE_EVENT_ENTER,
                                .field = field,
-                               .shape = op->more.form->shape,
+                               .shape = wire_form_shape(wire_op_form(op)),
                                .index = -1,
                                .type = WIRE_STRUCT,
                                .offset = walk_at(w),
@@ -274,7 +276,7 @@ static void walk_struct_or_null(struct walker *w,
     if (there != 1 && there != -1) walk_odd(w, field, event.offset, WIRE_ODD_LENGTH);
     event.null = there < 0;
     if (!event.null) {
-        walk_form(w, op->more.form, &event);
+        walk_form(w, wire_op_form(op), &event);
         return;
     }
     walk_enter(w, &event);
@@ -289,8 +291,8 @@ static void walk_op(struct walker *w, const struct wire_form *form, const struct
     case WIRE_OP_FIXED_RUN:
         for (uint32_t i = 0; i < op->count && w->in->fault == READER_OK; i++) {
             struct wire_event one = event;
-            one.field = &form->shape->fields[op->more.fixed[i].field];
-            walk_fixed(w, op->more.fixed[i].type, &one);
+            one.field = wire_struct_field(wire_form_shape(form), wire_op_fixed(op)[i].field);
+            walk_fixed(w, wire_op_fixed(op)[i].type, &one);
         }
         break;
     case WIRE_OP_STRING:
@@ -299,7 +301,7 @@ static void walk_op(struct walker *w, const struct wire_form *form, const struct
     case WIRE_OP_ARRAY_FIXED:
     case WIRE_OP_ARRAY_STRING:
     case WIRE_OP_ARRAY_STRUCT: walk_array(w, op, event.field); break;
-    case WIRE_OP_STRUCT: walk_form(w, op->more.form, &event); break;
+    case WIRE_OP_STRUCT: walk_form(w, wire_op_form(op), &event); break;
     case WIRE_OP_STRUCT_OR_NULL: walk_struct_or_null(w, op, event.field); break;
     case WIRE_OP_TAGS: walk_tags(w, form); break;
     case WIRE_OP_ABSENT: break;
@@ -312,11 +314,11 @@ static void walk_form(struct walker *w, const struct wire_form *form, const stru
     struct wire_event event = *head;
     event.kind = WIRE_EVENT_ENTER;
     event.type = WIRE_STRUCT;
-    event.shape = form->shape;
+    event.shape = wire_form_shape(form);
     event.offset = walk_at(w) - head->prefix;
     walk_enter(w, &event);
     for (uint32_t i = 0; i < form->op_count && w->in->fault == READER_OK; i++)
-        walk_op(w, form, &form->ops[i]);
+        walk_op(w, form, &wire_form_ops(form)[i]);
     walk_leave(w, &event);
 }
 

@@ -41,16 +41,16 @@ enum wire_kind {
 };
 
 struct wire_message {
-    const char *name;    /* "HeartbeatRequest" */
-    const char *about;   /* What the message is for. */
+    const char *name;  /* "HeartbeatRequest" */
+    const char *about; /* What the message is for. */
+    const struct wire_struct *shape;
+    uint32_t size_bytes; /* Of its struct. */
+    uint16_t forms;      /* Of version_min in wire_form_numbers. */
     int16_t api_key;     /* Also the record type of metadata and coordinator records; -1: none. */
     int16_t version_min; /* Of all that the schema knows, also what 4.x does not serve any more. */
     int16_t version_max;
-    int16_t flexible_min;                 /* INT16_MAX: no version is flexible. */
-    uint8_t kind;                         /* enum wire_kind */
-    uint32_t size_bytes;                  /* Of its struct. */
-    const struct wire_form *const *forms; /* By version - version_min. */
-    const struct wire_struct *shape;
+    int16_t flexible_min; /* INT16_MAX: no version is flexible. */
+    uint8_t kind;         /* enum wire_kind */
 };
 
 enum wire_listener { WIRE_BROKER = 1, WIRE_CONTROLLER = 2 };

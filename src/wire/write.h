@@ -78,7 +78,8 @@ static inline size_t wire_extra_view(const struct wire_op *op,
 
 static inline bool wire_has_tags(const struct wire_form *form, const uint8_t *in)
 {
-    const struct view *unknown = (const struct view *)(const void *)(in + form->shape->tags_offset);
+    const struct view *unknown =
+        (const struct view *)(const void *)(in + wire_form_shape(form)->tags_offset);
     if (UNLIKELY(unknown->size > 0)) return true;
     return form->tagged_count > 0 && !wire_tags_untouched(form, in);
 }
@@ -87,7 +88,8 @@ static inline size_t wire_extra_form(const struct wire_form *form,
                                      const uint8_t *in,
                                      struct wire_external *x)
 {
-    return form->code != NULL ? form->code->extra(in, x) : wire_extra_ops(form, in, x);
+    const struct wire_code *code = wire_form_code(form);
+    return code != NULL ? code->extra(in, x) : wire_extra_ops(form, in, x);
 }
 
 /* The structs of an array; `extra` measures one. */
@@ -98,13 +100,12 @@ static inline __attribute__((always_inline)) size_t wire_extra_structs(
     size_t (*extra)(const uint8_t *, struct wire_external *))
 {
     const struct wire_array *array = slot;
-    const struct wire_form *form = op->more.form;
     if (array->count <= 0) return 0;
-    size_t sum = (size_t)array->count * form->size_min, size = form->shape->size_bytes;
+    size_t sum = (size_t)array->count * op->count, size = op->size;
     if (op->flags & WIRE_OP_COMPACT) sum += wire_extra_uvarint((uint32_t)array->count + 1);
     const uint8_t *item = array->items, *end = item + (size_t)array->count * size;
     for (; item != end; item += size)
-        sum += extra != NULL ? extra(item, x) : wire_extra_ops(form, item, x);
+        sum += extra != NULL ? extra(item, x) : wire_extra_ops(wire_op_form(op), item, x);
     return sum;
 }
 
@@ -122,7 +123,7 @@ static inline __attribute__((always_inline)) size_t wire_extra_op(const struct w
     case WIRE_OP_ARRAY_FIXED: return wire_extra_array_fixed(op, slot);
     case WIRE_OP_ARRAY_STRING: return wire_extra_array_string(op, slot, x);
     case WIRE_OP_ARRAY_STRUCT: return wire_extra_array_struct(op, slot, x);
-    case WIRE_OP_STRUCT: return wire_extra_form(op->more.form, slot, x);
+    case WIRE_OP_STRUCT: return wire_extra_form(wire_op_form(op), slot, x);
     case WIRE_OP_STRUCT_OR_NULL: return wire_extra_struct_or_null(op, slot, x);
     case WIRE_OP_TAGS: return wire_has_tags(form, in) ? wire_extra_tags(form, in, x) : 0;
     case WIRE_OP_ABSENT: return 0;
@@ -201,7 +202,8 @@ static inline uint8_t *wire_write_form(struct wire_encoder *e,
                                        const struct wire_form *form,
                                        const uint8_t *in)
 {
-    return form->code != NULL ? form->code->write(e, at, in) : wire_write_ops(e, at, form, in);
+    const struct wire_code *code = wire_form_code(form);
+    return code != NULL ? code->write(e, at, in) : wire_write_ops(e, at, form, in);
 }
 
 static inline __attribute__((always_inline)) uint8_t *wire_write_count(uint8_t *at,
@@ -261,13 +263,12 @@ static inline __attribute__((always_inline)) uint8_t *wire_write_structs(
     uint8_t *(*write)(struct wire_encoder *, uint8_t *, const uint8_t *))
 {
     const struct wire_array *array = slot;
-    const struct wire_form *form = op->more.form;
-    size_t size = form->shape->size_bytes;
+    size_t size = op->size;
     at = wire_write_count(at, op, array->count);
     if (array->count <= 0) return at;
     const uint8_t *item = array->items, *end = item + (size_t)array->count * size;
     for (; item != end; item += size)
-        at = write != NULL ? write(e, at, item) : wire_write_ops(e, at, form, item);
+        at = write != NULL ? write(e, at, item) : wire_write_ops(e, at, wire_op_form(op), item);
     return at;
 }
 
@@ -286,7 +287,7 @@ static inline __attribute__((always_inline)) uint8_t *wire_write_op(struct wire_
     case WIRE_OP_ARRAY_FIXED:
     case WIRE_OP_ARRAY_STRING:
     case WIRE_OP_ARRAY_STRUCT: return wire_write_array(e, at, op, slot);
-    case WIRE_OP_STRUCT: return wire_write_form(e, at, op->more.form, slot);
+    case WIRE_OP_STRUCT: return wire_write_form(e, at, wire_op_form(op), slot);
     case WIRE_OP_STRUCT_OR_NULL: return wire_write_struct_or_null(e, at, op, slot);
     case WIRE_OP_TAGS:
         if (wire_has_tags(form, in)) return wire_write_tags(e, at, form, in);
