@@ -49,9 +49,9 @@ static struct view attribute_of(struct request *request, struct view selector, s
 {
     const struct connection *connection = request->connection;
     if (view_is(selector, "client_id")) return request->client_id;
-    if (view_is(selector, "client_source_address")) return view_of_string(request->peer->host);
+    if (view_is(selector, "client_source_address")) return view_of_string(request->peer.host);
     if (view_is(selector, "client_source_port"))
-        return broker_text(request, "%u", request->peer->port);
+        return broker_text(request, "%u", request->peer.port);
     if (view_is(selector, "client_instance_id")) {
         struct out text;
         out_init(&text, node_of(request->shard)->mem);
@@ -171,7 +171,7 @@ static struct telemetry_instance *instance_of(struct request *request, struct uu
     if (request->connection == NULL) return NULL;
     struct telemetry_who who = {
         .id = id,
-        .connection = map_hash(request->peer->port, view_of_string(request->peer->host)),
+        .connection = map_hash(request->peer.port, view_of_string(request->peer.host)),
         .client_id = request->client_id,
         .software = connection_software(request->connection),
         .software_version = connection_software_version(request->connection),

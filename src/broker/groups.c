@@ -105,7 +105,7 @@ static void wait_end(struct coordinator_wait *call)
 
 static struct view client_host(struct request *request)
 {
-    const char *host = request->peer != NULL ? request->peer->host : "";
+    const char *host = request->peer.host != NULL ? request->peer.host : "";
     return JOIN(&request->arena, VIEW("/"), view_of_string(host));
 }
 

@@ -480,7 +480,7 @@ static void connection_begin(struct connection *connection)
     struct shard *shard = connection->shard;
     if (say_on(shard->say, SAY_DEBUG, SAY_IN_NET))
         say(shard->say, SAY_DEBUG, SAY_IN_NET, "connection from %s:%u on %s opened",
-            connection->peer.host, connection->peer.port, connection->listener->name);
+            connection->peer->host, connection->port, connection->listener->name);
     list_append(&shard->state->connections, &connection->link);
     shard->state->connection_count++;
     connection->read_ms = connection->active_ms = io_now_ms(shard->io);
@@ -511,8 +511,8 @@ static void connection_left(struct connection *connection)
     listener->connections--;
     state->admitted--;
     state->dealt[connection->shard->index]--;
-    listener_peer_drop(listener->shard, connection->peer_count);
-    connection->peer_count = NULL;
+    listener_peer_drop(listener->shard, connection->peer);
+    connection->peer = NULL;
 }
 
 static void connection_free(struct connection *connection)
@@ -538,15 +538,15 @@ int connection_open(struct listener *listener,
     struct shard *shard = listener->shard;
     struct connection *connection = mem_get(shard->mem, sizeof(*connection));
     if (connection == NULL) return -ENOMEM;
-    connection->peer_count = listener_peer(shard, from->peer->host);
-    if (connection->peer_count == NULL) {
+    connection->peer = listener_peer(shard, from->peer->host);
+    if (connection->peer == NULL) {
         mem_put(shard->mem, connection, sizeof(*connection));
         return -ENOMEM;
     }
     connection->shard = owner;
     connection->listener = listener;
     connection->stream = from->stream;
-    connection->peer = *from->peer;
+    connection->port = from->peer->port;
     connection->muted_until_ms = from->muted_until_ms;
     list_init(&connection->link);
     list_init(&connection->flush);
@@ -577,14 +577,14 @@ static void say_closed(const struct connection *connection, const char *why)
     uint32_t dropped;
     if (why == NULL) {
         say(shard->say, SAY_DEBUG, SAY_IN_NET, "connection from %s:%u on %s ended",
-            connection->peer.host, connection->peer.port, connection->listener->name);
+            connection->peer->host, connection->port, connection->listener->name);
         return;
     }
     if (!say_allowed(&shard->state->limits[NET_LIMITED_CLOSED], io_now_ms(shard->io), &dropped))
         return;
     say(shard->say, SAY_WARN, SAY_IN_NET,
-        "connection from %s:%u on %s closed: %s (%u more not shown)", connection->peer.host,
-        connection->peer.port, connection->listener->name, why, dropped);
+        "connection from %s:%u on %s closed: %s (%u more not shown)", connection->peer->host,
+        connection->port, connection->listener->name, why, dropped);
 }
 
 void connection_close(struct connection *connection, const char *why)

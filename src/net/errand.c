@@ -5,6 +5,8 @@
  * before the burial, since both are the home's letters. */
 #include "net/errand.h"
 
+#include <stdio.h>
+
 #include "net/inside.h"
 
 static void errand_free(struct errand *errand)
@@ -36,9 +38,10 @@ struct errand *errand_new(struct request *requester, struct shard *there)
     request->arrived_ms = requester->arrived_ms;
     request->principal = requester->principal;
     request->listener = requester->listener;
-    if (requester->peer != NULL) {
-        errand->peer = *requester->peer;
-        request->peer = &errand->peer;
+    if (requester->peer.host != NULL) {
+        (void)snprintf(errand->host, sizeof(errand->host), "%s", requester->peer.host);
+        request->peer.host = errand->host;
+        request->peer.port = requester->peer.port;
     }
     request->shard = there;
     request->errand = errand;

@@ -42,7 +42,7 @@ struct errand {
     struct letter letter; /* There and back, and to be buried. */
     struct letter nudge;
     bool nudged, orphaned;
-    struct io_address peer;
+    char host[sizeof(((struct io_address *)0)->host)]; /* Whom the requester's peer is. */
     uint32_t ranges_out; /* Taken over by the requester and not sent yet. */
 };
 

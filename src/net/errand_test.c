@@ -30,7 +30,7 @@ static void tell_index(struct shard *shard, struct request *request)
 {
     struct heartbeat_response *response = request_response(request);
     assert_null(request->connection);
-    assert_string_equal(request->peer->host, "127.0.0.1");
+    assert_string_equal(request->peer.host, "127.0.0.1");
     response->throttle_time_ms = (int32_t)shard->index;
     request_reply(request, response);
 }

@@ -36,16 +36,16 @@ struct connection {
     struct list held;   /* In the list of those whose bytes hold the horizon, by `held_ms`. */
     struct shard *shard;
     struct listener *listener;
-    struct net_peer *peer_count;
-    struct letter letter; /* From the listener's shard to this one, and back at its end. */
+    struct net_peer *peer; /* Its address, which does not change while the connection lives. */
+    struct letter letter;  /* From the listener's shard to this one, and back at its end. */
     struct io_stream *stream;
     int want;      /* What the seam was asked for: a set of enum io_ready. */
     uint8_t holds; /* Why its bytes wait: a set of enum connection_hold. */
     bool closed;
-    const char
-        *doomed;      /* Why it is to be closed when its requests are answered; NULL: it is not. */
-    bool turned_away; /* Above its address's rate: closed at `muted_until_ms`. */
+    bool turned_away;   /* Above its address's rate: closed at `muted_until_ms`. */
     bool write_blocked; /* The stream took less than all: told when it is writable. */
+    uint16_t port;      /* The client's. */
+    const char *doomed; /* Why it is closed when its requests are answered; NULL: it is not. */
     struct warm *warm;  /* A job brings the file piece at the head to memory; or NULL. */
 
     /* In. `in` is NULL when no byte is pending. Bytes [in_at, in_end) are not handled yet. */
@@ -73,7 +73,6 @@ struct connection {
     int64_t muted_ms; /* All mutes up to then, in sum. */
     struct shard_timer unmute;
     struct shard_timer idle;
-    struct io_address peer;
     struct connection_software *software; /* NULL until it told. */
 };
 

@@ -40,7 +40,8 @@ static struct request *request_new(struct connection *connection)
     request->shard = shard;
     request->connection = connection;
     request->listener = connection->listener;
-    request->peer = &connection->peer;
+    request->peer.host = connection->peer->host;
+    request->peer.port = connection->port;
     request->principal = VIEW("User:ANONYMOUS");
     return request;
 }
@@ -121,9 +122,9 @@ static void say_request(struct request *request,
                         const char *word,
                         int64_t took_ms)
 {
-    char client[80], from[sizeof(request->peer->host) + 8] = "a closed connection";
-    const struct io_address *peer = request->peer;
-    if (peer != NULL) (void)snprintf(from, sizeof(from), "%s:%u", peer->host, peer->port);
+    char client[80], from[sizeof(request->errand->host) + 8] = "a closed connection";
+    if (request->peer.host != NULL)
+        (void)snprintf(from, sizeof(from), "%s:%u", request->peer.host, request->peer.port);
     say(request->shard->say, level, SAY_IN_REQUEST,
         "%s%s v%d from %s on %s, client \"%s\", id %d: %u bytes, %lld ms", word, request->api->name,
         request->version, from, request->listener->name,
@@ -400,7 +401,7 @@ void request_orphan(struct request *request)
     list_remove(&request->link);
     connection->request_count--;
     request->connection = NULL;
-    request->peer = NULL;
+    request->peer.host = NULL;
     if (request->state == REQUEST_ANSWERED)
         request_free(request);
     else if (request->gone != NULL)

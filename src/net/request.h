@@ -47,7 +47,10 @@ struct request {
      */
     struct view principal; /* "User:ANONYMOUS" */
     const struct listener *listener;
-    const struct io_address *peer;
+    struct {
+        const char *host; /* Numeric; NULL once the connection is gone. */
+        uint16_t port;
+    } peer;
     struct connection *connection; /* NULL once it is gone, and of an errand. */
     struct errand *errand; /* It is done for a request of another shard (errand.h); NULL: none. */
 
