@@ -54,6 +54,7 @@ static void counted_put(struct mem *mem, void *block, size_t size_bytes)
 struct cost {
     struct counted server;
     struct mem mem; /* The client's. */
+    struct say_levels levels;
     struct say say;
     struct node *node;
     struct client client;
@@ -141,7 +142,8 @@ static void open_node(struct cost *cost, const char *directory, bool replicated)
 {
     struct io *io = posix_new(&cost->server.mem);
     if (io == NULL) client_die("no event loop");
-    cost->say = (struct say){.fd = 2, .level = SAY_WARN};
+    say_levels_init(&cost->levels, SAY_WARN);
+    cost->say = (struct say){.fd = 2, .levels = &cost->levels};
     struct node_options options = {.io = io,
                                    .say = &cost->say,
                                    .node_id = 1,
