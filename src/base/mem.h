@@ -55,9 +55,3 @@ static inline void *mem_put(struct mem *mem, void *block, size_t size_bytes)
     mem->put(mem, block, size_bytes);
     return NULL;
 }
-
-/* Count blocks that were taken without counting, or for somebody else's account. */
-static inline void mem_charge(struct mem *mem, uint64_t size_bytes)
-{
-    (void)__atomic_fetch_add(&mem->used_bytes, size_bytes, __ATOMIC_RELAXED);
-}

@@ -1,5 +1,5 @@
-/* fetch_old.c - see fetch_old.h. The bytes are read and turned by a job, with a memory of its own;
- * they are copied into the answer, so they live until that is encoded. */
+/* fetch_old.c - see fetch_old.h. The bytes are read and turned by a job, with a share of the node's
+ * memory; they are copied into the answer, so they live until that is encoded. */
 #include "broker/fetch_old.h"
 
 #include "record/legacy.h"
@@ -10,9 +10,9 @@
 
 struct fetch_old {
     struct io_op op;
-    struct fetch *fetch; /* Gone with its request, before this ends. */
-    struct mem *home;    /* Holds this. */
-    struct mem mem;
+    struct fetch *fetch;        /* Gone with its request, before this ends. */
+    struct mem *home;           /* Holds this. */
+    struct memory_share memory; /* Counted to the node, on the job's thread too. */
     struct compress_work work;
     bool gone; /* The client is, while the job runs. */
     uint32_t sink_count;
@@ -46,14 +46,14 @@ static int16_t turn_item(struct io *io,
 {
     uint32_t size = item->range.size_bytes;
     int8_t magic = old->fetch->request->version < 2 ? 0 : 1;
-    uint8_t *bytes = mem_get(&old->mem, size);
+    uint8_t *bytes = mem_get(&old->memory.mem, size);
     if (bytes == NULL) return KAFKA_UNKNOWN_SERVER_ERROR;
     int64_t got = io_disk_read(io, item->range.file, bytes, size, item->range.at_bytes);
     int16_t error = KAFKA_KAFKA_STORAGE_ERROR;
     if (got == (int64_t)size)
         error = turn_error(legacy_downgrade(&old->work, view_of(bytes, size), magic,
                                             item->wanted.fetch_offset, out));
-    mem_put(&old->mem, bytes, size);
+    mem_put(&old->memory.mem, bytes, size);
     return error;
 }
 
@@ -115,10 +115,10 @@ bool fetch_old_begin(struct fetch *fetch)
     old->fetch = fetch;
     old->home = home;
     old->sink_count = fetch->item_count;
-    memory_init(&old->mem, FETCH_OLD_BYTES_MAX);
-    compress_work_init(&old->work, &old->mem);
+    memory_share(&old->memory, home, FETCH_OLD_BYTES_MAX);
+    compress_work_init(&old->work, &old->memory.mem);
     for (uint32_t i = 0; i < old->sink_count; i++)
-        sink_init(&old->sinks[i], &old->mem, RECORD_INFLATED_MAX);
+        sink_init(&old->sinks[i], &old->memory.mem, RECORD_INFLATED_MAX);
     old->op.done = turn_done;
     fetch->old = old;
     request->parked = fetch;
@@ -133,6 +133,6 @@ void fetch_old_end(struct fetch_old *old)
     if (old == NULL) return;
     for (uint32_t i = 0; i < old->sink_count; i++)
         sink_free(&old->sinks[i]);
-    assert(old->mem.used_bytes == 0);
+    assert(old->memory.mem.used_bytes == 0);
     mem_put(old->home, old, sizeof(*old) + old->sink_count * sizeof(old->sinks[0]));
 }

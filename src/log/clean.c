@@ -192,7 +192,7 @@ static struct clean *clean_new(struct log *log, const struct clean_range *range)
     struct clean *clean = mem_get(logs->mem, sizeof(*clean));
     if (clean == NULL) return NULL;
     clean->log = log;
-    log_job_mem_begin(&clean->memory, logs->mem);
+    memory_share(&clean->memory, logs->mem, 0);
     compress_work_init(&clean->compress, &clean->memory.mem);
     clean->config = log->config;
     clean->wall_ms = io_wall_ms(logs->io);
@@ -223,7 +223,6 @@ void clean_free(struct clean *clean)
     mem_put(mem, clean->sources, clean->source_count * sizeof(clean->sources[0]));
     mem_put(mem, clean->aborted, clean->aborted_count * sizeof(clean->aborted[0]));
     mem_put(mem, clean->active, clean->active_room * sizeof(clean->active[0]));
-    log_job_mem_end(&clean->memory);
     mem_put(logs->mem, clean, sizeof(*clean));
 }
 
@@ -293,7 +292,6 @@ static void clean_take_group(struct clean *clean)
     kept->txns_unproved = 0;
     uint64_t moved = (uint64_t)kept->txns.capacity * kept->txns.width; /* Whose memory it is now. */
     clean->memory.mem.used_bytes -= moved;
-    mem_charge(logs->mem, moved);
     out->txns = (struct index){0};
     kept->size_bytes = kept->written_bytes = kept->commit_bytes = kept->durable_bytes =
         (uint32_t)out->bytes;

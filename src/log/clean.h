@@ -47,7 +47,7 @@ struct clean_output {
 struct clean {
     struct io_op op;
     struct log *log;
-    struct log_job_mem memory;
+    struct memory_share memory;
     enum clean_phase phase;
     bool abort; /* The log is to change or go: stop at the next slice. */
 

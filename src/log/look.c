@@ -14,7 +14,7 @@ struct look {
     struct log *log;
     struct segment *segment; /* To be found again, not to be used by the job. */
     struct log_file *file;   /* Held. */
-    struct log_job_mem memory;
+    struct memory_share memory;
     struct read_find find;
     struct look_index index;
     bool load;
@@ -81,7 +81,6 @@ static void look_done(struct io_op *op)
     struct log *log = look->log;
     struct mem *mem = log->logs->mem;
     log->logs->in_flight--;
-    log_job_mem_end(&look->memory);
     log->looking = false;
     log->holds--;
     log->look_error = (int)op->result;
@@ -111,7 +110,7 @@ int look_start(struct log *log, struct segment *segment, const struct read_find 
     look->segment = segment;
     look_index_of(&look->index, segment);
     log_file_hold(look->index.file);
-    log_job_mem_begin(&look->memory, logs->mem);
+    memory_share(&look->memory, logs->mem, 0);
     look->find = *find;
     look->load = !segment->offsets.loaded;
     look->op.done = look_done;

@@ -18,7 +18,7 @@ struct look_txns {
     struct log *log;
     struct segment *segment; /* To be found again, not to be used by the job. */
     struct log_file *file;   /* Held. */
-    struct log_job_mem memory;
+    struct memory_share memory;
     struct disk_path snapshot_path;
     struct disk_path path;
     int64_t base;
@@ -131,7 +131,6 @@ static void txns_done(struct io_op *op)
     struct log *log = look->log;
     struct mem *mem = log->logs->mem;
     log->logs->in_flight--;
-    log_job_mem_end(&look->memory);
     log->looking = false;
     log->holds--;
     log->look_error = (int)op->result;
@@ -189,7 +188,7 @@ int look_txns_start(struct log *log, struct segment *segment)
         mem_put(logs->mem, look, sizeof(*look));
         return result;
     }
-    log_job_mem_begin(&look->memory, logs->mem);
+    memory_share(&look->memory, logs->mem, 0);
     look->op.done = txns_done;
     log->looking = true;
     log->holds++;

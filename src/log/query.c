@@ -12,7 +12,7 @@
 struct query_work {
     struct log_query *query;
     struct log_file *file; /* Held. */
-    struct log_job_mem memory;
+    struct memory_share memory;
     struct log_watch watch; /* While an index is being loaded. */
     uint32_t from_bytes;
     uint32_t end_bytes;
@@ -105,9 +105,7 @@ static int64_t query_run(struct io *io, void *argument)
 static void query_ran(struct io_op *op)
 {
     struct log_query *query = container_of(op, struct log_query, op);
-    struct query_work *work = query->work;
     query->log->logs->in_flight--;
-    log_job_mem_end(&work->memory);
     query_done(query, (int)op->result);
 }
 
@@ -206,7 +204,7 @@ static void query_step(struct log_query *query)
     work->end_bytes = segment->written_bytes;
     work->start = log->start;
     work->max_timestamp_ms = segment->most.max_timestamp_ms;
-    log_job_mem_begin(&work->memory, log->logs->mem);
+    memory_share(&work->memory, log->logs->mem, 0);
     query->op.done = query_ran;
     log->logs->in_flight++;
     io_job(log->logs->io, &query->op, query_run, query);

@@ -16,6 +16,7 @@
 #include "log/producers.h"
 #include "log/scan.h"
 #include "record/sink.h"
+#include "sys/memory.h"
 
 /* ---- open files ------------------------------------------------------------------------------ */
 
@@ -92,19 +93,13 @@ struct log_write {
 /* ---- background work on one log ----------------------------------------------------------------
  */
 
-/* A job's own memory: from the node's heap, counted to the node when the shard takes it over. */
-struct log_job_mem {
-    struct mem mem;
-    struct mem *parent;
-};
-
 /* One after the other per log; `run` is a job (NULL: there is none), `finish` is back in the shard
  * and frees the work. */
 struct log_work {
     struct list link;
     struct io_op op;
     struct log *log;
-    struct log_job_mem memory;
+    struct memory_share memory;
     void (*begin)(struct log_work *work); /* In the shard, before `run`; may be NULL. */
     int64_t (*run)(struct io *io, void *work);
     void (*finish)(struct log_work *work, int64_t result);
@@ -422,8 +417,6 @@ void log_files_trim(struct logs *logs);
 
 /* work.c */
 void log_work_add(struct log *log, struct log_work *work);
-void log_job_mem_begin(struct log_job_mem *memory, struct mem *parent);
-void log_job_mem_end(struct log_job_mem *memory);
 
 /* load.c */
 MUST_USE int log_load_start(struct log *log);

@@ -28,3 +28,26 @@ void memory_init(struct mem *mem, uint64_t limit_bytes)
     *mem = (struct mem){
         .get = memory_get, .take = memory_take, .put = memory_put, .limit_bytes = limit_bytes};
 }
+
+static void *share_get(struct mem *mem, size_t size_bytes)
+{
+    return mem_get(container_of(mem, struct memory_share, mem)->parent, size_bytes);
+}
+
+static void *share_take(struct mem *mem, size_t size_bytes)
+{
+    return mem_take(container_of(mem, struct memory_share, mem)->parent, size_bytes);
+}
+
+static void share_put(struct mem *mem, void *block, size_t size_bytes)
+{
+    (void)mem_put(container_of(mem, struct memory_share, mem)->parent, block, size_bytes);
+}
+
+void memory_share(struct memory_share *share, struct mem *parent, uint64_t limit_bytes)
+{
+    *share = (struct memory_share){
+        {.get = share_get, .take = share_take, .put = share_put, .limit_bytes = limit_bytes},
+        parent
+    };
+}
