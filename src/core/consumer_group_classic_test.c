@@ -392,7 +392,7 @@ static void downgrade(void **state) /* T104 */
     assert_int_equal(beat(rig, id, NULL, 3), KAFKA_REBALANCE_IN_PROGRESS);
     crig_reload(rig); /* The rebalance was in nobody's record, and goes on. */
     assert_int_equal(crig_group(rig)->state, GROUP_PREPARING);
-    const struct member *member = group_member(crig_group(rig), view_of_string(id));
+    const struct member *member = group_member_by_id(crig_group(rig), view_of_string(id));
     struct partition_set got;
     assert_int_equal(
         consumer_protocol_assignment(&rig->arena, rig->image, member->assignment, 0, &got),

@@ -224,7 +224,7 @@ void consumer_group_downgraded(struct group *group, const struct consumer_settle
     struct step none = {0};
     list_foreach (link, &group->member_list)
         group_touch(container_of(link, struct member, link));
-    struct member *joining = group_member(group, settle->member);
+    struct member *joining = group_member_by_id(group, settle->member);
     if (settle->wait != NULL && joining != NULL) member_park_join(joining, settle->wait);
     group_prepare(group, &none);
     assert(none.record_count == 0);

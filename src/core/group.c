@@ -223,7 +223,7 @@ struct view group_missing_text(struct arena *arena,
     return JOIN(arena, VIEW("Group "), id, VIEW(" is not a "), kind, VIEW(" group."));
 }
 
-struct member *group_member(const struct group *group, struct view id)
+struct member *group_member_by_id(const struct group *group, struct view id)
 {
     struct map_node *node = map_find(&group->members, id);
     return node == NULL ? NULL : container_of(node, struct member, by_id);
@@ -242,14 +242,17 @@ struct pending_member *group_pending(const struct group *group, struct view id)
 }
 
 /* Fencing first (KIP-345), then the member. */
-enum kafka_error group_validate(const struct group *group, struct view member, struct view instance)
+enum kafka_error group_validate(const struct group *group,
+                                struct view member,
+                                struct view instance,
+                                struct member **out)
 {
-    if (!instance.null) {
-        const struct member *owner = group_static_member(group, instance);
-        if (owner == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
-        if (!view_equal(owner->id, member)) return KAFKA_FENCED_INSTANCE_ID;
-    }
-    return group_member(group, member) == NULL ? KAFKA_UNKNOWN_MEMBER_ID : KAFKA_NONE;
+    struct member *found =
+        instance.null ? group_member_by_id(group, member) : group_static_member(group, instance);
+    if (found == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
+    if (!instance.null && !view_equal(found->id, member)) return KAFKA_FENCED_INSTANCE_ID;
+    *out = found;
+    return KAFKA_NONE;
 }
 
 bool group_text_set(struct mem *mem, struct view *text, struct view to)
@@ -300,10 +303,11 @@ enum kafka_error group_heartbeat(struct groups *groups, const struct group_beat 
     if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
     if (group->consumer != NULL) return consumer_group_classic_beat(group, beat);
     group_check(group);
-    enum kafka_error error = group_validate(group, beat->member_id, beat->instance_id);
+    struct member *member;
+    enum kafka_error error = group_validate(group, beat->member_id, beat->instance_id, &member);
     if (error != KAFKA_NONE) return error;
     if (beat->generation != group->generation) return KAFKA_ILLEGAL_GENERATION;
-    member_contact(group_member(group, beat->member_id), beat->arrived_ms);
+    member_contact(member, beat->arrived_ms);
     return group->state == GROUP_PREPARING ? KAFKA_REBALANCE_IN_PROGRESS : KAFKA_NONE;
 }
 
@@ -433,10 +437,7 @@ void groups_list(const struct groups *groups,
             .state = group_state_view(group),
             .type = VIEW("classic"),
         };
-        if (group->consumer != NULL) {
-            listed.type = listed.protocol_type = VIEW("consumer");
-            listed.state = consumer_group_state(group->consumer);
-        }
+        if (group->consumer != NULL) listed.type = listed.protocol_type = VIEW("consumer");
         if (!each(context, &listed)) return;
     }
 }

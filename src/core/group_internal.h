@@ -186,14 +186,17 @@ struct view group_missing_text(struct arena *arena,
                                const struct group *group,
                                struct view kind);
 void group_move(struct group *group, enum group_state state);
-struct member *group_member(const struct group *group, struct view id);
+struct member *group_member_by_id(const struct group *group, struct view id);
 /* "Stable" */
 struct view group_state_view(const struct group *group);
 struct member *group_static_member(const struct group *group, struct view instance);
 struct pending_member *group_pending(const struct group *group, struct view id);
-enum kafka_error group_validate(const struct group *group,
-                                struct view member,
-                                struct view instance);
+/* Who is it that names this member, and this instance if it is not null? NONE: `*out`; else
+ * FENCED_INSTANCE_ID or UNKNOWN_MEMBER_ID, and `*out` is as it was. One lookup. */
+MUST_USE enum kafka_error group_validate(const struct group *group,
+                                         struct view member,
+                                         struct view instance,
+                                         struct member **out);
 /* A group that nobody finds: to be built and looked at. Its members and group_clear() are as usual.
  */
 void group_shell(struct group *group, struct groups *groups, struct view id);

@@ -237,9 +237,9 @@ static enum step_result join_known(const struct joining *j)
             return join_refuse(j, KAFKA_UNKNOWN_SERVER_ERROR, id);
         return join_add(j, id);
     }
-    enum kafka_error error = group_validate(group, id, j->request->group_instance_id);
+    struct member *member;
+    enum kafka_error error = group_validate(group, id, j->request->group_instance_id, &member);
     if (error != KAFKA_NONE) return join_refuse(j, error, id);
-    struct member *member = group_member(group, id);
     bool same = group_protocols_equal(member->protocols, j->request);
     bool leads = group->leader == member;
     if (same && group->state == GROUP_COMPLETING)
@@ -257,7 +257,7 @@ static bool join_accepts(const struct joining *j)
 {
     const struct group *group = j->group;
     uint32_t max = j->groups->options.size_max;
-    const struct member *member = group_member(group, j->request->member_id);
+    const struct member *member = group_member_by_id(group, j->request->member_id);
     if (group->state == GROUP_EMPTY) return true;
     if (group->state == GROUP_PREPARING)
         return (member != NULL && member->join != NULL) || group->joins < max;
@@ -266,7 +266,7 @@ static bool join_accepts(const struct joining *j)
 
 static enum step_result join_too_many(const struct joining *j)
 {
-    struct member *member = group_member(j->group, j->request->member_id);
+    struct member *member = group_member_by_id(j->group, j->request->member_id);
     struct pending_member *pending = group_pending(j->group, j->request->member_id);
     if (member != NULL) group_remove(j->group, member, GROUP_EVENT_TOO_MANY);
     if (pending != NULL) group_pending_drop(j->group, pending);

@@ -154,7 +154,8 @@ static bool load_member(struct group *group, const struct group_metadata_value_m
         .client_id = in->client_id,
         .client_host = in->client_host,
     };
-    if (group_member(group, in->member_id) != NULL) return true; /* Twice: the first stands. */
+    if (group_member_by_id(group, in->member_id) != NULL)
+        return true; /* Twice: the first stands. */
     if (!names.instance.null && group_static_member(group, names.instance) != NULL)
         names.instance = VIEW_NULL;
     struct member_protocols *protocols =
@@ -209,7 +210,7 @@ static enum groups_result load_group(struct groups *groups,
     for (int32_t i = 0; made && i < in->members.count; i++)
         made = load_member(group, &in->members.items[i]);
     group->generation = in->generation;
-    group->leader = in->leader.null ? NULL : group_member(group, in->leader);
+    group->leader = in->leader.null ? NULL : group_member_by_id(group, in->leader);
     group->state = group->members.count == 0 ? GROUP_EMPTY : GROUP_STABLE;
     group->previous = GROUP_EMPTY;
     group->downgraded = ended == group_hash(id);
@@ -267,7 +268,7 @@ static bool apply_assignments(struct group *group, const struct group_metadata_v
 {
     assert(group->state == GROUP_COMPLETING);
     for (int32_t i = 0; i < in->members.count; i++) {
-        struct member *member = group_member(group, in->members.items[i].member_id);
+        struct member *member = group_member_by_id(group, in->members.items[i].member_id);
         assert(member != NULL); /* Nothing has happened since the record was made. */
         if (!group_text_set(group->groups->mem, &member->assignment,
                             in->members.items[i].assignment))

@@ -159,7 +159,7 @@ void group_tell_consumer_gone(struct consumer_member *member)
 
 static void explain_classic(const struct group *group, struct view id, struct group_explained *out)
 {
-    const struct member *member = group_member(group, id);
+    const struct member *member = group_member_by_id(group, id);
     out->protocol = group->protocol;
     out->generation = group->generation;
     out->member_count = group->members.count;

@@ -8,12 +8,15 @@
 
 /* ---- SyncGroup ------------------------------------------------------------------------------- */
 
-static enum kafka_error sync_check(const struct group *group, const struct sync_group_request *in)
+/* NONE: `*member` is who asks. */
+static enum kafka_error sync_check(const struct group *group,
+                                   const struct sync_group_request *in,
+                                   struct member **member)
 {
     if (in->group_id.null || in->group_id.size == 0) return KAFKA_INVALID_GROUP_ID;
     if (group == NULL) return KAFKA_UNKNOWN_MEMBER_ID;
     if (group->state == GROUP_DEAD) return KAFKA_COORDINATOR_NOT_AVAILABLE;
-    enum kafka_error error = group_validate(group, in->member_id, in->group_instance_id);
+    enum kafka_error error = group_validate(group, in->member_id, in->group_instance_id, member);
     if (error != KAFKA_NONE) return error;
     if (in->generation_id != group->generation) return KAFKA_ILLEGAL_GENERATION;
     if (!in->protocol_type.null && !view_equal(in->protocol_type, group->protocol_type))
@@ -35,12 +38,12 @@ enum step_result group_sync(struct groups *groups,
         consumer_group_classic_sync(group, in, wait);
         return STEP_DONE;
     }
-    enum kafka_error error = sync_check(group, in);
+    struct member *member;
+    enum kafka_error error = sync_check(group, in, &member);
     if (error != KAFKA_NONE) {
         group_sync_error(groups, wait, error);
         return STEP_DONE;
     }
-    struct member *member = group_member(group, in->member_id);
     assert(group->state == GROUP_COMPLETING || group->state == GROUP_STABLE);
     if (group->state == GROUP_STABLE) {
         member_sync_came(member);
@@ -74,8 +77,9 @@ static enum kafka_error leave_one(struct group *group, struct view id, struct vi
         group_pending_drop(group, pending);
         return KAFKA_NONE;
     }
-    enum kafka_error error = group_validate(group, id, instance);
-    if (error == KAFKA_NONE) group_remove(group, group_member(group, id), GROUP_EVENT_LEFT);
+    struct member *member;
+    enum kafka_error error = group_validate(group, id, instance, &member);
+    if (error == KAFKA_NONE) group_remove(group, member, GROUP_EVENT_LEFT);
     return error;
 }
 

@@ -2,6 +2,10 @@
  * narrated procedures: joins, rebalances, static members, timers, failed appends, offsets. */
 #include "core/core_test.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "core/group_internal.h"
 #include "core/offsets.h"
 #include "gen/join_group_request.h"
@@ -251,7 +255,7 @@ static const char *stable(struct rig *rig, const char *instance)
 
 static int64_t deadline(struct rig *rig, const char *id)
 {
-    const struct member *member = group_member(group_of(rig), view_of_string(id));
+    const struct member *member = group_member_by_id(group_of(rig), view_of_string(id));
     return member->session.entry.deadline_ms;
 }
 
@@ -710,10 +714,42 @@ static void story_of_a_replaced_member(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
 
+/* The table at the head of group.h: each move of a state that is not in it stops the program. */
+static void moves(void **state)
+{
+    struct rig *rig = *state;
+    static const bool may[5][5] = {
+        [GROUP_EMPTY] = {[GROUP_PREPARING] = true,  [GROUP_DEAD] = true},
+        [GROUP_PREPARING] = {[GROUP_COMPLETING] = true,                         [GROUP_EMPTY] = true, [GROUP_DEAD] = true},
+        [GROUP_COMPLETING] = {[GROUP_STABLE] = true,[GROUP_PREPARING] = true, [GROUP_DEAD] = true},
+        [GROUP_STABLE] = {[GROUP_PREPARING] = true,                         [GROUP_DEAD] = true},
+        [GROUP_DEAD] = {[GROUP_DEAD] = true                    },
+    };
+    for (int from = GROUP_EMPTY; from <= GROUP_DEAD; from++) {
+        for (int to = GROUP_EMPTY; to <= GROUP_DEAD; to++) {
+            pid_t child = fork();
+            assert_true(child >= 0);
+            if (child == 0) {
+                signal(SIGILL, SIG_DFL);
+                signal(SIGTRAP, SIG_DFL);
+                struct group *group = group_new(rig->groups, VIEW("moves"));
+                if (group == NULL) _exit(2);
+                group->state = (enum group_state)from;
+                group_move(group, (enum group_state)to);
+                _exit(0);
+            }
+            int status;
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_int_equal(WIFSIGNALED(status), !may[from][to]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(heartbeat_tables),
+        TEST(moves),
         TEST(session_expires_on_time),
         TEST(long_rebalance),
         TEST(rejoin_and_leave),

@@ -348,12 +348,12 @@ static enum kafka_error commit_member_check(struct group *group, const struct of
     if (in->generation < 0 && group->state == GROUP_EMPTY) return KAFKA_NONE;
     if (in->generation < 0 && in->member_id.size == 0 && in->instance_id.null)
         return KAFKA_UNKNOWN_MEMBER_ID;
-    enum kafka_error error = group_validate(group, in->member_id, in->instance_id);
+    struct member *member;
+    enum kafka_error error = group_validate(group, in->member_id, in->instance_id, &member);
     if (error != KAFKA_NONE) return error;
     if (in->generation != group->generation) return KAFKA_ILLEGAL_GENERATION;
     if (group->state == GROUP_COMPLETING) return KAFKA_REBALANCE_IN_PROGRESS;
     /* A commit is a sign of life too. */
-    struct member *member = group_member(group, in->member_id);
     wheel_defer(&group->groups->wheel, &member->session.entry, in->arrived_ms + member->session_ms);
     return KAFKA_NONE;
 }
