@@ -554,18 +554,21 @@ static void node_drain(struct node *first)
     }
 }
 
-/* Everything that goes between shards comes home: errands, connections, letters. */
+static bool node_quiet(const struct node *first)
+{
+    for (uint32_t i = 0; i < first->count; i++)
+        if (!shard_quiet(first->peers[i]->shard)) return false;
+    return true;
+}
+
+/* Everything that goes between shards comes home: errands, connections, letters. So does what a
+ * request has asked of the disk and cannot call back. */
 static void node_disconnect(struct node *first)
 {
-    bool quiet = first->count == 1;
-    for (uint32_t i = 0; i < first->count && !quiet; i++)
+    for (uint32_t i = 0; i < first->count; i++)
         shard_disconnect(first->peers[i]->shard);
-    while (!quiet) {
+    while (!node_quiet(first))
         (void)node_turn(first, INT64_MAX);
-        quiet = true;
-        for (uint32_t i = 0; i < first->count; i++)
-            quiet = quiet && shard_quiet(first->peers[i]->shard);
-    }
 }
 
 static bool node_logs_idle(const struct node *first, uint32_t open)
