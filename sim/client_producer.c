@@ -73,10 +73,9 @@ static struct view producer_records(struct client_producer *producer,
     for (uint32_t i = 0; i < batch->count; i++) {
         struct history_value value = {producer->number, batch->number + i};
         uint32_t size = history_value_bytes(value, bytes);
-        batch_build_add(&build,
-                        &(struct record_input){.timestamp_ms = io_wall_ms(producer->client.io),
-                                               .key = VIEW_NULL,
-                                               .value = view_of(bytes, size)});
+        batch_build_add(&build, &(struct record_input){.timestamp_ms = history_timestamp_ms(value),
+                                                       .key = VIEW_NULL,
+                                                       .value = view_of(bytes, size)});
     }
     enum record_fault fault = batch_build_finish(&build, -1, &records);
     assert(fault == RECORD_OK);

@@ -102,6 +102,8 @@ static void reader_fill(struct client *client)
 {
     struct client_reader *reader = container_of(client, struct client_reader, client);
     if (reader->client.link.wait_count > 0) return;
+    for (uint32_t i = 0; i < HISTORY_LOGS_MAX; i++)
+        reader->high_low[i] = client->history->logs[i].high_watermark;
     if (!reader->audit && chance_percent(&reader->client.chance, 10)) reader_ask_ends(reader);
     if (reader->client.link.wait_count == 0) reader_fetch(reader);
     client_rests(&reader->client, 1 + chance_below(&reader->client.chance, 20));
@@ -113,10 +115,18 @@ static void reader_high_watermark(struct client_reader *reader, uint32_t log, in
         history_violation(reader->client.history,
                           "I3: log %u: the high watermark fell from %lld to %lld", log,
                           (long long)reader->high_watermarks[log], (long long)offset);
+    if (offset < reader->high_low[log])
+        history_violation(reader->client.history,
+                          "I3: log %u: the high watermark is %lld, others were told %lld before",
+                          log, (long long)offset, (long long)reader->high_low[log]);
     reader->high_watermarks[log] = offset;
+    history_high_watermark(reader->client.history, log, offset);
 }
 
-static void reader_record(struct client_reader *reader, uint32_t log, const struct record *record)
+static void reader_record(struct client_reader *reader,
+                          uint32_t log,
+                          const struct record *record,
+                          int32_t epoch)
 {
     struct history *history = reader->client.history;
     struct history_value value;
@@ -132,7 +142,12 @@ static void reader_record(struct client_reader *reader, uint32_t log, const stru
                           (long long)record->offset);
         return;
     }
+    if (record->timestamp_ms != history_timestamp_ms(value))
+        history_violation(history,
+                          "log %u: offset %lld has another timestamp than it was sent with", log,
+                          (long long)record->offset);
     history_claim(history, log, record->offset, value, HISTORY_FIRM);
+    history_epoch(history, log, record->offset, epoch);
     if (reader->audit) history_audit_record(history, log, record->offset, value);
     reader->offsets[log] = record->offset + 1;
     history->read++;
@@ -153,7 +168,7 @@ static void reader_records(struct client_reader *reader, uint32_t log, struct vi
         }
         record_iter_begin(&iter, NULL, &header, batch);
         while (record_next(&iter, &record))
-            reader_record(reader, log, &record);
+            reader_record(reader, log, &record, header.leader_epoch);
         if (record_iter_end(&iter) != RECORD_OK)
             history_violation(reader->client.history, "log %u: damaged records at %lld", log,
                               (long long)header.base_offset);

@@ -13,6 +13,7 @@ struct client_reader {
     bool audit;                 /* Reads all from the start and reports to the audit. */
     int64_t offsets[HISTORY_LOGS_MAX];
     int64_t high_watermarks[HISTORY_LOGS_MAX];
+    int64_t high_low[HISTORY_LOGS_MAX]; /* Not below this, when the request was sent. */
     bool caught_up[HISTORY_LOGS_MAX];
 };
 

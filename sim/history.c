@@ -44,6 +44,12 @@ bool history_value_read(struct view bytes, struct history_value *out)
     return size == bytes.size && memcmp(expected, bytes.data, size) == 0;
 }
 
+int64_t history_timestamp_ms(struct history_value value)
+{
+    uint64_t place = chance_mixed(((uint64_t)value.number << 32 | value.producer) + 99);
+    return 1790000000000 + (int64_t)value.number * 4 + (int64_t)(place % 400) * 3;
+}
+
 static struct history_entry *entry_at(struct history_log *log, int64_t offset)
 {
     if (offset >= log->capacity) {
@@ -78,8 +84,35 @@ void history_claim(struct history *history,
                           log, (long long)offset, entry->value.producer, entry->value.number,
                           entry->claim == HISTORY_FIRM ? "firm" : "acks=1", value.producer,
                           value.number);
+    if (!same) entry->epoch_known = 0;
     entry->value = value;
     entry->claim = (uint8_t)MAX(entry->claim, (uint8_t)claim);
+    if (claim == HISTORY_FIRM) history_high_watermark(history, log, offset + 1);
+}
+
+void history_epoch(struct history *history, uint32_t log, int64_t offset, int32_t epoch)
+{
+    const struct history_log *at = &history->logs[log];
+    struct history_entry *entry = &at->entries[offset];
+    assert(offset < at->end);
+    if (entry->epoch_known > 0 && entry->epoch_known != epoch + 1)
+        history_violation(history, "I2: log %u offset %lld was of leader epoch %d, now it is of %d",
+                          log, (long long)offset, entry->epoch_known - 1, epoch);
+    if (offset > 0 && at->entries[offset - 1].epoch_known > epoch + 1)
+        history_violation(history, "I3: log %u: epoch %d at %lld comes behind %d", log, epoch,
+                          (long long)offset, at->entries[offset - 1].epoch_known - 1);
+    entry->epoch_known = epoch + 1;
+    history_leader_epoch(history, log, epoch);
+}
+
+void history_high_watermark(struct history *history, uint32_t log, int64_t offset)
+{
+    history->logs[log].high_watermark = MAX(history->logs[log].high_watermark, offset);
+}
+
+void history_leader_epoch(struct history *history, uint32_t log, int32_t epoch)
+{
+    history->logs[log].leader_epoch = MAX(history->logs[log].leader_epoch, epoch);
 }
 
 void history_topic(struct history *history, uint32_t topic, struct uuid id, int32_t partitions)
@@ -113,6 +146,9 @@ void history_log_start(struct history *history, uint32_t log, int64_t offset)
     if (offset > history->logs[log].deletable)
         history_violation(history, "I20: log %u begins at %lld, nobody asked for more than %lld",
                           log, (long long)offset, (long long)history->logs[log].deletable);
+    if (history->logs[log].start_restarts != history->restarts) history->logs[log].start = 0;
+    history->logs[log].start_restarts = history->restarts;
+    history->logs[log].start = MAX(history->logs[log].start, offset);
 }
 
 void history_deleted(struct history *history, uint32_t log, int64_t low_watermark)

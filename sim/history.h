@@ -1,17 +1,18 @@
 /* history.h - what the clients of a run were told, and the checkers over it.
  *
- * A record is a pair (producer, number); its bytes follow from the pair. What a reply says of an
- * offset is a claim:
+ * A record is a pair (producer, number); its bytes and its timestamp follow from the pair. What a
+ * reply says of an offset is a claim:
  *
  *   firm   acknowledged with acks=all, or read: it holds for ever
  *   weak   acknowledged with acks=1: it holds until the next power cut
  *
- * Checked at once: an offset has one record for ever (I2), high watermarks and log starts never go
- * back for one client (I3), topics keep id and partitions (I17), producer ids are given once (I16),
- * errors are true to what they say (I24). At an audit, where a whole log is read: nothing claimed
- * is missing (I1) but what was deleted, nothing of an idempotent producer comes twice or out of
- * order (I9). What was in flight when a producer gave up its id may come behind what it sent under
- * the next one: its connection may still deliver it. */
+ * Checked at once: an offset has one record, of one leader epoch, for ever (I2), and epochs rise
+ * along a log; high watermarks never go back, for one client or from one to another who asks later
+ * (I3), topics keep id and partitions (I17), producer ids are given once (I16), errors are true to
+ * what they say (I24). At an audit, where a whole log is read: nothing claimed is missing (I1) but
+ * what was deleted, nothing of an idempotent producer comes twice or out of order (I9). What was in
+ * flight when a producer gave up its id may come behind what it sent under the next one: its
+ * connection may still deliver it. */
 #pragma once
 
 #include "base/base.h"
@@ -31,7 +32,8 @@ struct history_value {
 
 struct history_entry {
     struct history_value value;
-    uint8_t claim; /* enum history_claim */
+    uint8_t claim;       /* enum history_claim */
+    int32_t epoch_known; /* The leader epoch of its batch, plus one; 0: nobody has read it. */
 };
 
 enum history_claim { HISTORY_NONE, HISTORY_WEAK, HISTORY_FIRM };
@@ -39,8 +41,12 @@ enum history_claim { HISTORY_NONE, HISTORY_WEAK, HISTORY_FIRM };
 struct history_log {
     struct history_entry *entries; /* By offset. */
     int64_t end, capacity;
-    int64_t deletable;   /* Below it records may be gone: somebody asked for it. */
-    int64_t audited_end; /* Of the running audit. */
+    int64_t high_watermark; /* The largest that anybody was told. */
+    int64_t start;          /* The same of the log's start, since the node was started last: */
+    uint32_t start_restarts;
+    int32_t leader_epoch; /* The largest that anybody was told. */
+    int64_t deletable;    /* Below it records may be gone: somebody asked for it. */
+    int64_t audited_end;  /* Of the running audit. */
     uint32_t audited_number[HISTORY_PRODUCERS_MAX]; /* The largest seen, plus one. */
 };
 
@@ -73,6 +79,7 @@ struct history {
     uint32_t windows_lost; /* See client_producer.c. */
     uint64_t acknowledged, read; /* Records. */
     uint64_t deletes;            /* Acknowledged. */
+    bool quiet;                  /* Nobody writes any more, and what was written is durable. */
     bool print;                  /* Tell on stdout what producers send and are told. */
     char violation[256];         /* The first one; empty: none. */
 };
@@ -95,12 +102,23 @@ uint32_t history_value_bytes(struct history_value value, uint8_t *out);
 /* Read a value back. False: these are not the bytes of any record. */
 bool history_value_read(struct view bytes, struct history_value *out);
 
+/* A record's timestamp: they rise with the numbers, with steps back and equal ones. Near the time
+ * at which worlds begin, so that no rule of a topic's refuses or deletes it. */
+int64_t history_timestamp_ms(struct history_value value);
+
 /* A reply says that the record lies there. */
 void history_claim(struct history *history,
                    uint32_t log,
                    int64_t offset,
                    struct history_value value,
                    enum history_claim claim);
+
+/* The batch of a record that was read has this leader epoch. */
+void history_epoch(struct history *history, uint32_t log, int64_t offset, int32_t epoch);
+
+/* Somebody was told that it is not below this. */
+void history_high_watermark(struct history *history, uint32_t log, int64_t offset);
+void history_leader_epoch(struct history *history, uint32_t log, int32_t epoch);
 
 /* Is it the name of a topic of the history, not of one that a client has for itself? */
 #define HISTORY_TOPIC_PREFIX "topic"
@@ -120,7 +138,7 @@ int64_t history_firm_end(const struct history *history, uint32_t log);
 void history_delete_asked(struct history *history, uint32_t log, int64_t offset);
 void history_deleted(struct history *history, uint32_t log, int64_t low_watermark);
 
-/* A reader was told where the log begins. */
+/* A client was told where the log begins. */
 void history_log_start(struct history *history, uint32_t log, int64_t offset);
 
 void history_producer_id(struct history *history, int64_t id);

@@ -8,6 +8,7 @@
 #include "sim/client_admin.h"
 #include "sim/client_deleter.h"
 #include "sim/client_keeper.h"
+#include "sim/client_lister.h"
 #include "sim/client_member.h"
 #include "sim/client_producer.h"
 #include "sim/client_reader.h"
@@ -29,9 +30,11 @@ struct run {
     struct history history;
     struct client *clients[RUN_CLIENTS_MAX];
     uint32_t client_count;
-    struct client_admin *admin; /* One of them, as the next two. */
+    struct client_admin *admin; /* One of them, as the next three. */
     struct client_reader *auditor;
     struct client_watcher *watcher;
+    struct client_lister *lister;
+    struct places places;
     struct client_keeper *keeper;   /* NULL: none. */
     struct client_remaker *remaker; /* NULL: none. */
     struct membership groups[HISTORY_GROUPS_MAX];
@@ -137,6 +140,14 @@ static void run_remaker(struct run *run, struct chance *shape)
     run_add(run, client_remaker_base(run->remaker));
 }
 
+static void run_lister(struct run *run)
+{
+    struct client_seat seat = run_seat(run);
+    run->places.history = &run->history;
+    run->lister = client_lister_new(&seat, &run->places);
+    run_add(run, &run->lister->client);
+}
+
 /* Groups of classic members, of consumer members, and of both. */
 static void run_groups(struct run *run, struct chance *shape)
 {
@@ -211,6 +222,7 @@ static void run_shape_clients(struct run *run, struct chance *shape)
     run_deleter(run, shape);
     run_keeper(run, shape);
     run_remaker(run, shape);
+    run_lister(run);
     run_quotas(run);
 }
 
@@ -563,13 +575,17 @@ static void run_audit(struct run *run, const char *phase)
         if (!history_violated(&run->history)) population_audited(&run->population);
         return;
     }
+    run->history.quiet = true;
     client_reader_audits(run->auditor);
+    client_lister_audits(run->lister);
     client_watcher_audits(run->watcher);
     if (run->keeper != NULL) client_keeper_audits(run->keeper);
     if (run->remaker != NULL) client_remaker_audits(run->remaker);
     history_audit_begin(&run->history);
     run_settle(run, phase);
-    if (!history_violated(&run->history)) history_audit_end(&run->history);
+    if (history_violated(&run->history)) return;
+    history_audit_end(&run->history);
+    places_audited(&run->places);
 }
 
 static void run_phases(struct run *run)
@@ -614,6 +630,8 @@ void run_seed(const struct run_options *options, struct run_result *result)
         result->held_ms += run->groups[i].held_ms;
     }
     result->deletes = run->history.deletes;
+    result->places = run->places.asked;
+    result->places_exact = run->places.exact;
     if (run->remaker != NULL) result->made = client_remaker_made(run->remaker);
     if (run->keeper != NULL) {
         result->kept = client_keeper_written(run->keeper);

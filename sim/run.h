@@ -46,6 +46,8 @@ struct run_result {
     uint64_t commits, removals;  /* Acknowledged; members that were told that they are none. */
     uint64_t held_ms;            /* That members were told to be held by their quota. */
     uint64_t deletes;            /* DeleteRecords, acknowledged. */
+    uint64_t places;             /* Offsets by time, by place, by epoch, that were asked for, */
+    uint64_t places_exact;       /* and those to which there was one right answer. */
     uint64_t made;               /* Topics of one name, one after the other. */
     uint64_t kept;               /* Records written to topics with a rule of what stays, */
     uint64_t gone;               /* and those that were gone by the rule. */

@@ -24,7 +24,7 @@
 struct totals {
     uint32_t passed, failed;
     uint64_t events, acknowledged, read, commits, removals, held_ms, deletes, made, kept, gone,
-        tales, tales_compared;
+        places, places_exact, tales, tales_compared;
     int64_t simulated_us, used_us; /* The second: of the cores. */
     struct population_told population;
     uint64_t faults[RUN_FAULTS];
@@ -142,6 +142,8 @@ static void totals_add(struct totals *totals, const struct run_result *result)
     totals->removals += result->removals;
     totals->held_ms += result->held_ms;
     totals->deletes += result->deletes;
+    totals->places += result->places;
+    totals->places_exact += result->places_exact;
     totals->made += result->made;
     totals->kept += result->kept;
     totals->gone += result->gone;
@@ -174,12 +176,14 @@ static void print_clients(const struct totals *totals)
 {
     printf(
         "%llu records acknowledged, %llu read; %llu commits of offsets; %llu members removed, members "
-        "held for %llu s by their quota; %llu deletions; %llu of %llu records gone by retention or "
+        "held for %llu s by their quota; %llu deletions; %llu offsets by time, place or epoch, %llu of "
+        "them with one right answer; %llu of %llu records gone by retention or "
         "compaction; %llu topics made, deleted and made again; %llu "
         "groups as their members see them, %llu as before a restart\n",
         (unsigned long long)totals->acknowledged, (unsigned long long)totals->read,
         (unsigned long long)totals->commits, (unsigned long long)totals->removals,
         (unsigned long long)totals->held_ms / 1000, (unsigned long long)totals->deletes,
+        (unsigned long long)totals->places, (unsigned long long)totals->places_exact,
         (unsigned long long)totals->gone, (unsigned long long)totals->kept,
         (unsigned long long)totals->made, (unsigned long long)totals->tales,
         (unsigned long long)totals->tales_compared);
