@@ -80,7 +80,7 @@ static void scene_pass(struct scene *scene, int64_t ms)
 static void a_topic_is_created_without_memory(void **state)
 {
     (void)state;
-    uint32_t made = 0;
+    uint32_t made = 0, struck = 0;
     for (uint32_t nth = 1; nth <= 150; nth++) {
         struct scene *scene = scene_new(nth, 1, 0);
         sim_node_fail_memory(scene->cluster.machine, nth, nth % 3 == 0);
@@ -90,14 +90,16 @@ static void a_topic_is_created_without_memory(void **state)
         if (history_violated(&scene->history))
             fail_msg("allocation %u: %s", nth, scene->history.violation);
         made += scene->history.topics[0].known;
+        struck += scene->admin->errors > 0 || scene->admin->link.connects > 1;
         scene_free(scene);
     }
-    assert_in_range(made, 20, 149); /* Some of them struck. */
+    assert_true(made >= 20);
+    assert_true(struck >= 5); /* Clients saw it. */
 }
 
-/* Any one allocation fails after a start while what a producer sends waits for its log to open: it
- * is answered once (seed 61875: who waited was told from inside its own append, and its request
- * ended under it). */
+/* Any one allocation fails after a start while what a producer sends waits for its log to open:
+ * it is answered once (seed 61875: who waited was told from inside its own append, and its
+ * request ended under it). */
 static void a_log_opens_without_memory(void **state)
 {
     (void)state;
@@ -168,9 +170,9 @@ static void a_topic_made_again_outlives_a_start(void **state)
     }
 }
 
-/* Some operations of the disk take up to two seconds while a client asks for offsets by time, and
- * the node is stopped meanwhile: it waits for the disk, and ends (seed 299: an assertion, of one
- * shard).
+/* Some operations of the disk take up to two seconds while a client asks for offsets by time,
+ * and the node is stopped meanwhile: it waits for the disk, and ends (seed 299: an assertion,
+ * of one shard).
  */
 static void a_stop_waits_for_offsets_by_time(void **state)
 {

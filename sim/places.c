@@ -125,31 +125,40 @@ static void judge_earliest(struct places *places, const struct places_one *one)
         wrong(places, one, "P3: the first record's batch has another epoch");
 }
 
+/* A record of this epoch is there, and somebody was told that the epoch asked for ends as it says.
+ */
+static void judge_epoch_record(struct places *places,
+                               const struct places_one *one,
+                               int64_t at,
+                               int32_t epoch)
+{
+    if (epoch <= one->of_epoch && at >= one->offset)
+        wrong(places, one, "P4: the epoch's records reach behind that");
+    if (epoch > one->of_epoch && at < one->offset)
+        wrong(places, one, "P4: a later epoch began before that");
+    if (epoch > one->epoch && epoch <= one->of_epoch)
+        wrong(places, one, "P4: there is an epoch in between");
+}
+
 static void judge_epoch(struct places *places, const struct places_one *one, bool all)
 {
     struct known known;
     const struct history *history = places->history;
     int64_t end = readable_end(places, one, all), audited = history->logs[one->log].audited_end;
-    bool none = one->epoch < 0 || one->offset < 0;
+    bool none = one->epoch < 0 && one->offset < 0;
     /* Without memory a leader has not noted its epoch yet. */
     int32_t latest = history->troubles == 0 && end > one->start_high ? one->epoch_low : -1;
-    if (none != (one->epoch < 0 && one->offset < 0)) wrong(places, one, "P4: half of an answer");
+    if (!none && (one->epoch < 0 || one->offset < 0)) wrong(places, one, "P4: half of an answer");
     if (one->epoch > one->of_epoch) wrong(places, one, "P4: a later epoch");
     for (int64_t at = one->start_high; at < end; at++) {
         if (!known_at(places, one->log, at, &known) || known.epoch < 0) continue;
         latest = MAX(latest, known.epoch);
-        if (none) continue;
-        if (known.epoch <= one->of_epoch && at >= one->offset)
-            wrong(places, one, "P4: the epoch's records reach behind that");
-        if (known.epoch > one->of_epoch && at < one->offset)
-            wrong(places, one, "P4: a later epoch began before that");
-        if (known.epoch > one->epoch && known.epoch <= one->of_epoch)
-            wrong(places, one, "P4: there is an epoch in between");
+        if (!none) judge_epoch_record(places, one, at, known.epoch);
     }
     if (none && one->of_epoch >= 0 && one->of_epoch <= latest)
         wrong(places, one, "P4: the epoch is known");
-    if (!none && all && one->quiet && audited > 0 && one->of_epoch >= MAX(latest, one->epoch_low) &&
-        one->offset != audited)
+    bool last = one->of_epoch >= MAX(latest, one->epoch_low);
+    if (!none && all && one->quiet && audited > 0 && last && one->offset != audited)
         wrong(places, one, "P4: the last epoch ends where the log does");
 }
 
