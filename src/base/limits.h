@@ -202,6 +202,13 @@
 /* How long unread input can hold the horizon: the usual session of a consumer. */
 #define NET_HORIZON_HOLD_MAX_MS 45000
 
+/* A listener that is taken away while the node runs: so long may its connections still be answered.
+ */
+#define NET_LISTENER_DRAIN_MS 5000
+
+/* Listeners that a node shuts in its life, each of which leaves a struct behind. */
+#define NODE_LISTENER_CHANGES_MAX 1000u
+
 /* What a mute keeps waiting no longer than this holds the horizon too: five requests in flight, as
  * clients have them, that each wait the second that is the most of a request_percentage quota. What
  * waits for longer holds up nobody's removal. */

@@ -68,8 +68,11 @@ struct node {
     struct admission *admission; /* Of the first shard. */
     struct arena host_limits;    /* What dynamic.c gave to net/. */
     char cluster_id[LOG_CLUSTER_ID_MAX];
-    struct listener *listeners[NODE_LISTENERS_MAX];
-    int64_t broker_epoch;     /* Of our registration; -1: none yet. */
+    struct listener *listeners[NODE_LISTENERS_MAX]; /* By place in options.listeners; NULL: shut. */
+    bool listeners_due;                             /* Settings have changed: see listening.h. */
+    struct listeners_set *listeners_given; /* Of the first shard: those of the start, for all. */
+    uint32_t listener_changes;             /* Listeners shut since the start. */
+    int64_t broker_epoch;                  /* Of our registration; -1: none yet. */
     int64_t producer_id_next; /* The block of producer ids that is ours: [next, end). */
     int64_t producer_id_end;
     struct list producer_id_waits;

@@ -233,6 +233,7 @@ static enum step_result call_step(struct controller *c,
     step->caller.charge = call->client != NULL ? quotas_mutate : NULL;
     step->caller.charge_context = call;
     step->caller.judge = call->client != NULL ? dynamic_judge : NULL;
+    step->caller.judge_all = call->client != NULL ? dynamic_judge_all : NULL;
     step->caller.judge_context = call;
     return controller_step(c, step, call);
 }

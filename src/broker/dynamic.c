@@ -9,6 +9,7 @@
 #include "broker/client_metrics.h"
 #include "broker/controller.h"
 #include "broker/lifecycle.h"
+#include "broker/listening.h"
 #include "core/config.h"
 
 #define HOST_LIMITS_MAX 1000u /* Entries of max.connections.per.ip.overrides that are followed. */
@@ -88,8 +89,6 @@ static const char *judge_value(const struct node *node, struct view name, struct
     bool is_number = config_parse_int64(value, &number);
     if (view_is(plain, "max.connections.per.ip.overrides")) return judge_overrides(value);
     if (view_is(plain, "cordoned.log.dirs")) return judge_cordons(node, value);
-    if (view_is(name, "listeners") || view_is(name, "listener.security.protocol.map"))
-        return "this node takes it at its start only: put it into its file and start it again";
     if (plain.size == name.size &&
         (begins(name, "ssl.keystore.") || begins(name, "ssl.truststore.") ||
          view_is(name, "ssl.key.password")))
@@ -118,6 +117,16 @@ struct view dynamic_judge(void *context, struct view resource, struct view name,
     const char *why = judge_value(node, name, value);
     if (why == NULL) return VIEW_NULL;
     return broker_text(call->client, "%.*s: %s", (int)name.size, (const char *)name.data, why);
+}
+
+struct view dynamic_judge_all(void *context,
+                              struct view resource,
+                              const struct cluster_override *overrides,
+                              uint32_t count)
+{
+    struct controller_call *call = context;
+    (void)resource; /* dynamic_judge has looked at it. */
+    return asks_us(call) ? listening_judge(call->client, overrides, count) : VIEW_NULL;
 }
 
 /* ---- applying -------------------------------------------------------------------------------- */
@@ -179,6 +188,18 @@ static void apply_cordons(struct node *node)
     if (changed) lifecycle_cordoned(node);
 }
 
+void dynamic_apply_listeners(struct node *node)
+{
+    for (uint32_t i = 0; i < node->options.listener_count; i++) {
+        struct listener *listener = node->listeners[i];
+        int64_t most = INT32_MAX;
+        if (listener == NULL) continue;
+        (void)!dynamic_listener_number(node, listener->name, "max.connections", &most);
+        listener->connections_max = (uint32_t)MIN(MAX(most, 0), (int64_t)INT32_MAX);
+    }
+    if (node->admission != NULL) admission_configure(node);
+}
+
 void dynamic_apply(struct node *node)
 {
     if (node->shard == NULL || node->logs == NULL) return; /* It opens, and comes back then. */
@@ -192,14 +213,8 @@ void dynamic_apply(struct node *node)
     arena_reset(&node->host_limits);
     apply_hosts(node, &limits);
     shard_limit(node->shard, &limits);
-    for (uint32_t i = 0; i < node->options.listener_count; i++) {
-        struct listener *listener = node->listeners[i];
-        int64_t most = INT32_MAX;
-        if (listener == NULL) continue;
-        (void)!dynamic_listener_number(node, listener->name, "max.connections", &most);
-        listener->connections_max = (uint32_t)MIN(MAX(most, 0), (int64_t)INT32_MAX);
-    }
-    if (node->admission != NULL) admission_configure(node);
+    dynamic_apply_listeners(node);
+    node->listeners_due = true;
     logs_clean_every(node->logs, broker_setting_number(node, "log.cleaner.backoff.ms"));
     apply_cordons(node);
 }

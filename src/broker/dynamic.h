@@ -14,9 +14,19 @@ struct node;
  * it judges as Kafka's does, before the controller; patterns of subscriptions it judges for all. */
 struct view dynamic_judge(void *context, struct view resource, struct view name, struct view value);
 
+/* step_caller.judge_all: what only holds together. */
+struct cluster_override;
+struct view dynamic_judge_all(void *context,
+                              struct view resource,
+                              const struct cluster_override *overrides,
+                              uint32_t count);
+
 /* Settings of the broker have changed, or the node has opened: do what they say now. */
 void dynamic_apply(struct node *node);
 void dynamic_close(struct node *node);
+
+/* The maxima and rates that listeners have of their own. */
+void dynamic_apply_listeners(struct node *node);
 
 /* A setting that may be given for one listener alone, by its name: "listener.name.x.NAME" as set
  * at run time or in the file. False: it is not. `listener` as in struct listener. */

@@ -25,6 +25,7 @@ struct lifecycle {
     bool unfenced;
     struct uuid cordons[LOG_DIRS_MAX]; /* What the heartbeat calls cordoned. */
     bool beside_others;                /* Other brokers are registered. */
+    bool renew;                        /* The listeners are others than it was registered with. */
     bool news; /* Of the cordons, not told yet. An error is not tried again before the next. */
     const char *failed;
 };
@@ -34,6 +35,7 @@ static void lifecycle_beat(struct lifecycle *life);
 static void fill_listeners(struct lifecycle *life)
 {
     struct node *node = life->node;
+    life->registration.listeners.count = 0;
     for (uint32_t i = 0; i < node->options.listener_count; i++) {
         const struct node_listener *in = &node->options.listeners[i];
         if (in->controller || node->listeners[i] == NULL) continue;
@@ -103,6 +105,11 @@ static void registered(struct controller_call *call, int16_t error)
     struct lifecycle *life = container_of(call, struct lifecycle, call);
     life->in_flight = false;
     if (error == KAFKA_NONE) error = life->registered.error_code;
+    if (error != KAFKA_NONE && life->node->broker_epoch >= 0) {
+        say(life->node->say, SAY_ERROR, SAY_IN_BROKER,
+            "the control part refused the new listeners: %s", kafka_error_name(error));
+        return;
+    }
     if (error != KAFKA_NONE) {
         life->failed = "the control part refused the registration of the broker part";
         say(life->node->say, SAY_ERROR, SAY_IN_BROKER, "%s: %s", life->failed,
@@ -176,6 +183,15 @@ static void look_around(struct lifecycle *life)
             "other brokers are registered: this one keeps what it has and takes no new replicas");
 }
 
+static void lifecycle_register(struct lifecycle *life)
+{
+    wire_defaults(&wire_broker_registration_response, &life->registered);
+    fill_listeners(life);
+    life->renew = false;
+    submit(life, &wire_broker_registration_request, &life->registration, &life->registered,
+           registered);
+}
+
 bool lifecycle_start(struct node *node)
 {
     struct lifecycle *life = mem_get(node->mem, sizeof(*life));
@@ -185,18 +201,15 @@ bool lifecycle_start(struct node *node)
     life->news = true;
     arena_init(&life->arena, node->mem, 0);
     wire_defaults(&wire_broker_registration_request, &life->registration);
-    wire_defaults(&wire_broker_registration_response, &life->registered);
     life->registration.broker_id = node->options.node_id;
     life->registration.cluster_id = node_cluster_id(node);
     life->registration.incarnation_id = io_random_uuid(node->io);
     life->registration.rack = node->options.rack;
     life->registration.previous_broker_epoch = logs_previous_broker_epoch(node->logs);
-    fill_listeners(life);
     fill_features(life);
     fill_directories(life);
     look_around(life);
-    submit(life, &wire_broker_registration_request, &life->registration, &life->registered,
-           registered);
+    lifecycle_register(life);
     return true;
 }
 
@@ -204,8 +217,19 @@ void lifecycle_image_moved(struct node *node)
 {
     struct lifecycle *life = node->lifecycle;
     if (life == NULL || life->in_flight || node->broker_epoch < 0) return;
+    if (life->renew) {
+        lifecycle_register(life);
+        return;
+    }
     if ((!life->unfenced || life->news) && node->image_offset > node->broker_epoch)
         lifecycle_beat(life);
+}
+
+void lifecycle_listeners(struct node *node)
+{
+    if (node->lifecycle == NULL) return;
+    node->lifecycle->renew = true;
+    lifecycle_image_moved(node);
 }
 
 void lifecycle_cordoned(struct node *node)

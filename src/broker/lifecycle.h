@@ -20,6 +20,9 @@ void lifecycle_stop(struct node *node);
 /* The image has moved: beat if that lets the broker be unfenced. */
 void lifecycle_image_moved(struct node *node);
 
+/* Other listeners are open than were registered: register anew, as the same incarnation. */
+void lifecycle_listeners(struct node *node);
+
 /* Other log directories are cordoned than before: tell it with a heartbeat. */
 void lifecycle_cordoned(struct node *node);
 

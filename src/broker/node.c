@@ -15,6 +15,7 @@
 #include "broker/directories.h"
 #include "broker/dynamic.h"
 #include "broker/lifecycle.h"
+#include "broker/listening.h"
 #include "broker/moves.h"
 #include "broker/placed.h"
 #include "broker/quotas.h"
@@ -235,6 +236,7 @@ static void node_turn_end(struct shard *shard)
     metric_set(&shard->metrics, METRIC_LOG_DIRECTORIES_FULL, node_logs_full(node));
     int64_t next = INT64_MAX;
     if (node->controller != NULL) next = controller_turn(node);
+    if (node->listeners_due) listening_follow(node);
     if (node->lifecycle != NULL) lifecycle_image_moved(node);
     if (node->coordinator != NULL) coordinator_turn(node);
     recovered_turn(node);
@@ -305,55 +307,6 @@ static int node_shard(struct node *node)
     return result;
 }
 
-static void node_listen_failed(const struct node *node,
-                               const struct node_listener *in,
-                               const char *host,
-                               int error)
-{
-    const char *hint = "";
-    if (error == -EADDRINUSE)
-        hint = "; stop the server that has the port, or set `listeners` to another (0: a free one)";
-    else if (error == -EADDRNOTAVAIL)
-        hint = "; no interface of this machine has that address, see `listeners`";
-    else if (error == -EACCES)
-        hint = "; a port below 1024 needs a privilege (CAP_NET_BIND_SERVICE)";
-    bool six = strchr(host, ':') != NULL;
-    say(node->say, SAY_ERROR, SAY_IN_NODE, "could not listen on %s%s%s:%u for %s: %s%s",
-        six ? "[" : "", host, six ? "]" : "", in->port, in->name, say_errno(error), hint);
-}
-
-static int node_listen_one(struct node *node, uint32_t i)
-{
-    const struct node_listener *in = &node->options.listeners[i];
-    struct io_address addresses[2];
-    uint32_t count = 0;
-    memset(addresses, 0, sizeof(addresses));
-    if (node->options.loopback) {
-        (void)snprintf(addresses[count].host, sizeof(addresses[0].host), "127.0.0.1");
-        addresses[count++].port = in->port;
-        (void)snprintf(addresses[count].host, sizeof(addresses[0].host), "::1");
-        addresses[count++].port = in->port;
-    } else {
-        const char *host = in->host[0] == '\0'                  ? "::"
-                           : strcmp(in->host, "localhost") == 0 ? "127.0.0.1"
-                                                                : in->host;
-        (void)snprintf(addresses[count].host, sizeof(addresses[0].host), "%.63s", host);
-        addresses[count++].port = in->port;
-    }
-    struct listener_options options = {
-        .name = view_of_string(in->name),
-        .protocol = (enum listener_protocol)in->protocol,
-        .kind = in->controller ? WIRE_CONTROLLER : WIRE_BROKER,
-        .inter_broker = in->inter_broker,
-        .connections_max = INT32_MAX,
-        .addresses = addresses,
-        .address_count = count,
-    };
-    int result = shard_listen(node->shard, &options, &node->listeners[i]);
-    if (result != 0) node_listen_failed(node, in, addresses[0].host, result);
-    return result;
-}
-
 /* ---- life ------------------------------------------------------------------------------------ */
 
 uint32_t node_turn_shard(struct node *node, uint32_t index, int64_t until_ms)
@@ -411,8 +364,7 @@ static int node_open_parts(struct node *first)
     if (result == 0) result = controller_open(first);
     for (uint32_t i = 0; result == 0 && i < first->count; i++)
         first->peers[i]->kraft_version = controller_kraft_version(first);
-    for (uint32_t i = 0; result == 0 && i < first->options.listener_count; i++)
-        result = node_listen_one(first, i);
+    if (result == 0) result = listening_open(first);
     for (uint32_t i = 0; result == 0 && i < first->count; i++)
         dynamic_apply(first->peers[i]);
     return result == 0 ? node_become_ready(first) : result;
@@ -428,6 +380,7 @@ static void node_free(struct node *node)
     moves_close(node);
     client_metrics_close(node);
     dynamic_close(node);
+    listening_close(node);
     image_free(node->image);
     mem_put(node->mem, node, sizeof(*node));
 }

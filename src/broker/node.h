@@ -17,7 +17,8 @@ struct node;
 /* One entry of `listeners`, with what the other listener settings say of it. */
 struct node_listener {
     char name[NODE_NAME_BYTES]; /* Upper case: "PLAINTEXT". */
-    char host[256];             /* To bind to; empty: all addresses. */
+    char named[256];            /* The host as it is written. */
+    char host[256];             /* To bind to, as digits; empty: all addresses. */
     char advertised_host[256];  /* Empty: the address by which the client reached us. */
     uint16_t port;              /* 0: any free one. */
     uint16_t advertised_port;   /* 0: the port that is listened on. */

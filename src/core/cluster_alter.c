@@ -69,6 +69,15 @@ static bool alter_judge(struct alter *alter, struct view name, struct view value
     return why.null || alter_fail(alter, KAFKA_INVALID_REQUEST, why);
 }
 
+static bool alter_judge_all(struct alter *alter)
+{
+    const struct step_caller *caller = &alter->step->caller;
+    if (caller->judge_all == NULL) return true;
+    struct view why =
+        caller->judge_all(caller->judge_context, alter->name, alter->overrides, alter->count);
+    return why.null || alter_fail(alter, KAFKA_INVALID_REQUEST, why);
+}
+
 /* Is there such a resource? */
 static bool alter_exists(struct alter *alter)
 {
@@ -160,7 +169,7 @@ static bool alter_check_broker(struct alter *alter)
         if (view_equal(override->name, ALTER_CORDONED) && !alter_check_cordons(alter, override))
             return false;
     }
-    return true;
+    return alter_judge_all(alter);
 }
 
 /* Items of `match`: one attribute of clients, "=", and a pattern. */

@@ -140,10 +140,6 @@ struct view cluster_topic_name_fault(struct view name);
 
 /* What is wrong with the overrides that a topic would have, in words; the null view if nothing is.
  * `before` may be NULL. */
-struct cluster_override {
-    struct view name;
-    struct view value; /* Null: removed. */
-};
 struct view cluster_topic_configs_fault(struct cluster *cluster,
                                         struct step *step,
                                         const struct image_configs *before,

@@ -44,6 +44,12 @@ struct step_record {
     struct step_part value;
 };
 
+/* One setting that a request changes. */
+struct cluster_override {
+    struct view name;
+    struct view value; /* Null: removed. */
+};
+
 /* Who asks, for machines that answer clients. */
 struct step_caller {
     int16_t version; /* Of the request. */
@@ -61,6 +67,12 @@ struct step_caller {
      * name: why settings of that broker cannot be changed here at all. The name "match" is that of
      * a subscription's patterns, one by one. NULL: nobody judges. */
     struct view (*judge)(void *context, struct view resource, struct view name, struct view value);
+    /* The same of all that a request changes of the broker `resource`, when each was judged; NULL
+     * as `judge`, whose context it has. */
+    struct view (*judge_all)(void *context,
+                             struct view resource,
+                             const struct cluster_override *overrides,
+                             uint32_t count);
     void *judge_context;
 };
 

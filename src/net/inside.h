@@ -121,6 +121,7 @@ struct shard_state {
     struct mailbox mailbox;
     uint32_t letters;        /* Opened in this turn before their place in it. */
     struct list listeners;   /* of struct shard_listener */
+    struct list drains;      /* of struct listener_drain: listeners that were taken away. */
     struct list connections; /* All that are open. */
     struct list closing;     /* Freed at the turn's end. */
     struct list flush;
@@ -245,6 +246,9 @@ int listener_open(struct shard *shard,
                   const struct listener_options *options,
                   struct listener **out);
 void listener_unlisten(struct listener *listener);
+/* shard_listener_end(); shard_close(): forget the ends that are not over. */
+void listener_end(struct listener *listener);
+void listener_drains_free(struct shard *shard);
 struct net_peer *listener_peer(struct shard *shard, const char *host);
 void listener_peer_drop(struct shard *shard, struct net_peer *peer);
 

@@ -180,3 +180,83 @@ int listener_open(struct shard *shard,
     *out = listener;
     return 0;
 }
+
+/* ---- the end of one -------------------------------------------------------------------------- */
+
+/* One shard's part: its connections are closed, the last of them when the timer fires. */
+struct listener_drain {
+    struct letter letter;
+    struct list link; /* In the shard's list. */
+    struct shard_timer timer;
+    struct listener *listener;
+};
+
+static const char drain_why[] = "its listener was taken away";
+
+static void drain_free(struct shard *shard, struct listener_drain *drain)
+{
+    list_remove(&drain->link);
+    shard_timer_cancel(&drain->timer);
+    mem_put(shard->mem, drain, sizeof(*drain));
+}
+
+/* All connections of the listener that this shard has: at once, or when they are answered. O(all
+ * connections). */
+static void drain_connections(struct shard *shard, const struct listener *listener, bool at_once)
+{
+    struct list *next;
+    struct list *all = &shard->state->connections;
+    for (struct list *node = all->next; node != all; node = next) {
+        struct connection *connection = container_of(node, struct connection, link);
+        next = node->next; /* A close takes this one out, no other. */
+        if (connection->listener != listener) continue;
+        if (at_once)
+            connection_close(connection, drain_why);
+        else
+            connection_doom(connection, drain_why);
+    }
+}
+
+static void drain_over(struct shard *shard, struct shard_timer *timer)
+{
+    struct listener_drain *drain = container_of(timer, struct listener_drain, timer);
+    drain_connections(shard, drain->listener, true);
+    drain_free(shard, drain);
+}
+
+static void drain_begin(void *owner, struct letter *letter)
+{
+    struct listener_drain *drain = container_of(letter, struct listener_drain, letter);
+    struct shard *shard = owner;
+    list_append(&shard->state->drains, &drain->link);
+    shard_timer_init(&drain->timer, drain_over);
+    drain_connections(shard, drain->listener, false);
+    shard_timer_set(shard, &drain->timer, io_now_ms(shard->io) + NET_LISTENER_DRAIN_MS);
+}
+
+void listener_end(struct listener *listener)
+{
+    struct shard *shard = listener->shard;
+    listener_unlisten(listener);
+    for (uint32_t i = 0; i < shard->count; i++) {
+        struct listener_drain *drain = mem_get(shard->mem, sizeof(*drain));
+        if (drain == NULL) { /* What stays open there ends when its client goes. */
+            if (i == shard->index) drain_connections(shard, listener, true);
+            continue;
+        }
+        drain->listener = listener;
+        drain->letter.open = drain_begin;
+        list_init(&drain->link);
+        if (i == shard->index)
+            drain_begin(shard, &drain->letter);
+        else
+            shard_post(shard->peers[i], &drain->letter);
+    }
+}
+
+void listener_drains_free(struct shard *shard)
+{
+    struct list *drains = &shard->state->drains;
+    while (!list_empty(drains))
+        drain_free(shard, container_of(drains->next, struct listener_drain, link));
+}

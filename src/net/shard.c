@@ -356,6 +356,12 @@ int shard_listen(struct shard *shard, const struct listener_options *options, st
     return listener_open(shard, options, out);
 }
 
+void shard_listener_end(struct shard *shard, struct listener *listener)
+{
+    assert(listener->shard == shard);
+    listener_end(listener);
+}
+
 void shard_limit(struct shard *shard, const struct shard_limits *limits)
 {
     shard->state->settings.limits = *limits;
@@ -390,6 +396,7 @@ static void init_state(struct shard *shard, const struct shard_options *options)
     state->settings = options->settings;
     state->hooks = options->hooks;
     list_init(&state->listeners);
+    list_init(&state->drains);
     list_init(&state->connections);
     list_init(&state->closing);
     list_init(&state->flush);
@@ -475,6 +482,7 @@ struct shard *shard_close(struct shard *shard)
     while ((node = list_pop(&state->listeners)) != NULL)
         mem_put(mem, container_of(node, struct shard_listener, link),
                 sizeof(struct shard_listener));
+    listener_drains_free(shard);
     request_free_spares(shard);
     output_free_spares(shard);
     buf_release(state->receive);

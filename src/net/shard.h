@@ -174,6 +174,10 @@ int shard_listen(struct shard *shard,
                  const struct listener_options *options,
                  struct listener **out);
 
+/* Listen there no more and close the listener's connections on all shards: each when what it asked
+ * is answered, NET_LISTENER_DRAIN_MS later at most. The struct stays until shard_close(). */
+void shard_listener_end(struct shard *shard, struct listener *listener);
+
 /* From now on these are the maxima; connections that are open stay. */
 void shard_limit(struct shard *shard, const struct shard_limits *limits);
 

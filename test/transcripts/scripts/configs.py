@@ -212,6 +212,39 @@ def script_loggers(side):
     change(("root", SET, "INFO"))
 
 
+def script_listeners(side):
+    """What both refuse, and what both would take: only asked, for Kafka cannot take a listener away again."""
+    broker, controller = f"PLAINTEXT://127.0.0.1:{side.port}", f"CONTROLLER://127.0.0.1:{side.controller_port}"
+    names = "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,NEW:PLAINTEXT"
+
+    def change(label, *ops, name="1", only=False):
+        answer = side.ask("IncrementalAlterConfigs", 1, {"ValidateOnly": only, "Resources": [{"ResourceType": BROKER, "ResourceName": name, "Configs": [
+            {"Name": n, "ConfigOperation": op, "Value": v} for n, op, v in ops]}]}, quiet=True)
+        side.note(label, answer)
+
+    def listeners(label, *values, **more):
+        change(label, ("listeners", SET, ",".join(values)), **more)
+
+    listeners("without a protocol", broker, controller, "NEW://127.0.0.1:0")
+    listeners("empty")
+    listeners("no endpoint", "junk")
+    listeners("twice", broker, broker, controller)
+    listeners("one port", broker, controller, f"SSL://127.0.0.1:{side.port}")
+    listeners("no controller", broker)
+    listeners("nobody between brokers", controller, only=True)
+    listeners("of all brokers", broker, controller, name="")
+    listeners("as they are", broker, controller, only=True)
+    change("advertised", ("advertised.listeners", SET, broker))
+    change("inter broker", ("inter.broker.listener.name", SET, "NEW"))
+    change("map of all", ("listener.security.protocol.map", SET, names), name="")
+    for value in ("junk", "PLAINTEXT:NONE,CONTROLLER:PLAINTEXT", "CONTROLLER:PLAINTEXT", "PLAINTEXT:SSL,CONTROLLER:PLAINTEXT"):
+        change(f"map {value}", ("listener.security.protocol.map", SET, value))
+    change("map", ("listener.security.protocol.map", SET, names), only=True)
+    change("map and listener", ("listener.security.protocol.map", SET, names), ("listeners", SET, f"{broker},{controller},NEW://127.0.0.1:0"), only=True)
+    change("listener and map without it", ("listeners", SET, f"{broker},{controller},NEW://127.0.0.1:0"), ("listener.security.protocol.map", SET, "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"))
+    change("deleted", ("listeners", DELETE, None), ("listener.security.protocol.map", DELETE, None), only=True)
+
+
 def script_alter_others(side):
     for op in (("consumer.session.timeout.ms", SET, "50000"), ("consumer.session.timeout.ms", SET, "1"), ("consumer.session.timeout.ms", SET, "x"), ("no.such", SET, "1"), ("consumer.heartbeat.interval.ms", SET, "6000"),
                ("share.auto.offset.reset", SET, "latest"), ("share.auto.offset.reset", SET, "x"), ("streams.num.standby.replicas", SET, "1"), ("streams.num.standby.replicas", SET, "9"), ("consumer.session.timeout.ms", DELETE, None)):
