@@ -107,7 +107,10 @@ def script_classic_refused(side):
     sync(side, "held", 1, member, name="other")
     sync(side, "held", 1, member, kind=None, name=None)
     sync(side, "held", 1, member)
-    side.ask("Heartbeat", 4, {"GroupId": "held", "GenerationId": 1, "MemberId": member, "GroupInstanceId": "unknown"})
+    for instance in ("unknown", "", member):
+        side.ask("Heartbeat", 4, {"GroupId": "held", "GenerationId": 1, "MemberId": member, "GroupInstanceId": instance})
+    for generation in (2147483647, -2147483648):
+        side.ask("Heartbeat", 4, {"GroupId": "held", "GenerationId": generation, "MemberId": "x" * 300})
     sync(side, "held", 1, member, GroupInstanceId="unknown")
     side.ask("LeaveGroup", 5, {"GroupId": "held", "Members": [{"MemberId": member, "GroupInstanceId": "unknown"}, {"MemberId": "", "GroupInstanceId": "unknown"}, {"MemberId": ""}]})
     side.ask("DeleteGroups", 2, {"GroupsNames": ["held", "no-such-held", "", "held"]})
