@@ -57,7 +57,7 @@ static _Noreturn void fail(const char *what, long long value)
     exit(1);
 }
 
-static void say(void *context, const char *text)
+static void bench_says(void *context, const char *text)
 {
     (void)context;
     fprintf(stderr, "bench: %s\n", text);
@@ -84,7 +84,7 @@ static void start(struct bench *bench)
 {
     const char *const paths[] = {bench->dir};
     struct logs_options options = {
-        .paths = paths, .path_count = 1, .node_id = 1, .config = bench->config, .say = say};
+        .paths = paths, .path_count = 1, .node_id = 1, .config = bench->config, .say = bench_says};
     int result = logs_open(bench->io, &options, &bench->logs);
     if (result != LOGS_OK) fail("open", result);
 }
