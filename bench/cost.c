@@ -56,7 +56,6 @@ struct cost {
     struct mem mem; /* The client's. */
     struct say_levels levels;
     struct say say;
-    struct say_levels levels;
     struct node *node;
     struct client client;
 };

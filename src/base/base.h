@@ -36,3 +36,9 @@
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* The earlier of two times. As MIN, but what tells one is asked once. */
+static inline int64_t sooner_ms(int64_t a_ms, int64_t b_ms)
+{
+    return MIN(a_ms, b_ms);
+}

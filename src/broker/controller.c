@@ -330,15 +330,21 @@ static void controller_decide(struct controller *c)
     }
 }
 
+/* When the next step of its own is due. */
+static int64_t controller_step_ms(const struct controller *c)
+{
+    int64_t deadline_ms = cluster_deadline(c->cluster);
+    return MAX(deadline_ms, c->again_ms);
+}
+
 /* When the next turn is to be, of a control part that serves. */
 static int64_t controller_next_ms(struct controller *c)
 {
     int64_t now_ms = io_now_ms(c->node->io);
     int64_t next_ms = c->behind.at_ms != 0 ? c->behind.at_ms : INT64_MAX;
     if (!list_empty(&c->queue) && c->unapplied == NULL) next_ms = MIN(next_ms, now_ms + BUSY_MS);
-    if (c->unapplied == NULL)
-        next_ms = MIN(next_ms, MAX(cluster_deadline(c->cluster), c->again_ms));
-    return MIN(next_ms, quorum_deadline(c->quorum));
+    if (c->unapplied == NULL) next_ms = sooner_ms(next_ms, controller_step_ms(c));
+    return sooner_ms(next_ms, quorum_deadline(c->quorum));
 }
 
 int64_t controller_turn(struct node *node)
@@ -362,7 +368,7 @@ int64_t controller_turn(struct node *node)
     if (c->failed != NULL) return list_empty(&c->queue) ? INT64_MAX : io_now_ms(node->io);
     int64_t next_ms = controller_next_ms(c);
     if (!list_empty(&c->queue)) return next_ms;
-    return MIN(next_ms, controller_snapshot_turn(c));
+    return sooner_ms(next_ms, controller_snapshot_turn(c));
 }
 
 int32_t controller_leader(const struct node *node)

@@ -245,8 +245,8 @@ static void node_turn_end(struct shard *shard)
     shard_hold(shard, node_logs_busy(node));
     int64_t logs_next;
     bool moved = node_logs_turn(node, &logs_next);
-    next = MIN(next, MIN(shards_turn(node), replicas_turn(node)));
-    node->next_ms = MIN(next, MIN(logs_next, placed_turn(node)));
+    next = sooner_ms(next, sooner_ms(shards_turn(node), replicas_turn(node)));
+    node->next_ms = sooner_ms(next, sooner_ms(logs_next, placed_turn(node)));
     /* The logs tell of ends that moved only now: who waits for them acts in a turn of its own, at
      * once. */
     if (node->controller != NULL && controller_log_moved_since(node)) moved = true;

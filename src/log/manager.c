@@ -519,14 +519,14 @@ int64_t logs_turn(struct logs *logs)
     for (uint32_t i = 0; i < logs->directory_count; i++) {
         struct log_directory *directory = &logs->directories[i];
         turn_offline(directory);
-        next_ms = MIN(next_ms, log_directory_turn(directory, now_ms));
-        next_ms = MIN(next_ms, log_ballast_turn(directory, now_ms));
-        next_ms = MIN(next_ms, log_doomed_turn(directory, now_ms));
+        next_ms = sooner_ms(next_ms, log_directory_turn(directory, now_ms));
+        next_ms = sooner_ms(next_ms, log_ballast_turn(directory, now_ms));
+        next_ms = sooner_ms(next_ms, log_doomed_turn(directory, now_ms));
     }
     logs_changes_turn(logs);
     logs_gone_turn(logs);
-    next_ms = MIN(next_ms, logs_moves_turn(logs, now_ms));
-    next_ms = MIN(next_ms, logs_tasks_turn(logs, now_ms));
+    next_ms = sooner_ms(next_ms, logs_moves_turn(logs, now_ms));
+    next_ms = sooner_ms(next_ms, logs_tasks_turn(logs, now_ms));
     log_files_trim(logs);
     if (!list_empty(&logs->telling)) next_ms = now_ms;
     return logs->retry ? MIN(next_ms, now_ms + RETRY_MS) : next_ms;

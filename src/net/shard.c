@@ -75,7 +75,7 @@ int64_t shard_horizon_all_ms(const struct shard *shard)
     if (shard->count == 1) return smallest;
     for (uint32_t i = 0; i < shard->count; i++)
         if (shard->peers[i] != NULL && shard->peers[i] != shard)
-            smallest = MIN(smallest, shard_horizon_ms(shard->peers[i]));
+            smallest = sooner_ms(smallest, shard_horizon_ms(shard->peers[i]));
     return smallest;
 }
 
@@ -185,7 +185,7 @@ static int64_t wait_until_ms(struct shard *shard, int64_t until_ms)
         !mailbox_empty(&state->mailbox) ||
         atomic_load_explicit(&state->stopped, memory_order_relaxed))
         return 0;
-    until_ms = MIN(until_ms, wheel_next_ms(&shard->clock));
+    until_ms = sooner_ms(until_ms, wheel_next_ms(&shard->clock));
     int64_t session_ms = wheel_next_ms(&shard->sessions);
     int64_t horizon_ms = shard_horizon_all_ms(shard);
     if (session_ms <= io_now_ms(shard->io) && horizon_ms < session_ms) {
@@ -256,7 +256,7 @@ uint32_t shard_turn(struct shard *shard, int64_t until_ms)
     state->letters = 0;
     metric_add(&shard->metrics, METRIC_LETTERS, letters);
     move_horizon(shard, before_ms, delivered);
-    sessions_ms = MIN(sessions_ms, shard_horizon_ms(shard));
+    sessions_ms = sooner_ms(sessions_ms, shard_horizon_ms(shard));
     happened += letters + fire(shard, &shard->clock, io_now_ms(shard->io));
     happened += fire(shard, &shard->sessions, sessions_ms);
     resume_all(shard);
