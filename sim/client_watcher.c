@@ -195,10 +195,10 @@ static void watcher_classic(struct client_watcher *watcher,
 {
     char tale[sizeof(watcher->watched[0].tale)];
     int16_t error = in->groups.count == 1 ? in->groups.items[0].error_code : -1;
-    if (error == KAFKA_GROUP_ID_NOT_FOUND) { /* Version 6 on: never was, or has ended. */
-        watcher_told(watcher, "0 ");
-    } else if (error != 0) {
+    if (error != 0) {
         client_error(&watcher->client, "DescribeGroups", error);
+    } else if (view_is(in->groups.items[0].group_state, "Dead")) { /* Never was, or has ended. */
+        watcher_told(watcher, "0 ");
     } else if (state_is_told(in->groups.items[0].group_state) &&
                classic_tale(watcher, &in->groups.items[0], tale, sizeof(tale))) {
         watcher_told(watcher, tale);
