@@ -91,7 +91,7 @@ static int cluster_open(struct cluster *cluster)
         .controller_only = cluster->shape.alone,
         .num_partitions = 1,
         .default_replication = 1,
-        .ack_replicated = cluster->shape.page_cache,
+        .ack_replicated = cluster->shape.lax,
         .rack = VIEW_NULL,
         .setting = cluster_setting,
         .setting_context = cluster,

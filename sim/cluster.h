@@ -24,10 +24,10 @@
 #define CLUSTER_WAITS_TURNS 1000000u
 
 struct cluster_shape {
-    uint32_t shards;          /* dohle.shards */
-    bool page_cache;          /* dohle.ack.durability=replicated: promises less. */
-    bool controller;          /* It has a controller listener, at CLUSTER_CONTROLLER_PORT, */
-    bool alone;               /* and no broker part. */
+    uint32_t shards; /* dohle.shards */
+    bool lax;        /* It promises less: dohle.ack.durability=replicated; see population.c. */
+    bool controller; /* It has a controller listener, at CLUSTER_CONTROLLER_PORT, */
+    bool alone;      /* and no broker part. */
     int16_t metadata_version; /* To format with; 0: the newest. */
 };
 

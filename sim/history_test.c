@@ -57,6 +57,95 @@ static void i9_what_was_given_up_may_come_late(void **state)
     test_free(history);
 }
 
+/* The first rule that was broken is this one; NULL: none. Then all is forgotten. */
+static void breaks(struct history *history, const char *rule)
+{
+    if (rule == NULL)
+        assert_string_equal(history->violation, "");
+    else
+        assert_int_equal(strncmp(history->violation, rule, strlen(rule)), 0);
+    history_free(history);
+    memset(history, 0, sizeof(*history));
+}
+
+static void claims(struct history *history, int64_t offset, uint32_t number, int claim)
+{
+    history_claim(history, 0, offset, (struct history_value){1, number}, (enum history_claim)claim);
+}
+
+static void i1_nothing_is_lost(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    for (int weak = 0; weak < 2; weak++) {
+        for (int cut = 0; cut < 2; cut++) {
+            claims(history, 0, 1, HISTORY_FIRM);
+            claims(history, 1, 2, weak ? HISTORY_WEAK : HISTORY_FIRM);
+            if (cut) history_power_cut(history);
+            history_audit_begin(history);
+            history_audit_record(history, 0, 0, (struct history_value){1, 1});
+            history_audit_end(history);
+            breaks(history, weak && cut ? NULL : "I1: log 0 ends at 1");
+        }
+    }
+    claims(history, 0, 1, HISTORY_FIRM);
+    history_delete_asked(history, 0, 1);
+    history_audit_begin(history);
+    history_audit_end(history);
+    breaks(history, NULL);
+    test_free(history);
+}
+
+static void i2_an_offset_has_one_record(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    claims(history, 3, 1, HISTORY_FIRM);
+    claims(history, 3, 1, HISTORY_FIRM);
+    history_epoch(history, 0, 3, 2);
+    history_epoch(history, 0, 3, 2);
+    breaks(history, NULL);
+    claims(history, 3, 1, HISTORY_FIRM);
+    claims(history, 3, 2, HISTORY_FIRM);
+    breaks(history, "I2: log 0 offset 3 was record");
+    claims(history, 3, 1, HISTORY_FIRM);
+    history_epoch(history, 0, 3, 2);
+    history_epoch(history, 0, 3, 1);
+    breaks(history, "I2: log 0 offset 3 was of leader epoch 2");
+    claims(history, 3, 1, HISTORY_FIRM);
+    claims(history, 4, 2, HISTORY_FIRM);
+    history_epoch(history, 0, 3, 2);
+    history_epoch(history, 0, 4, 1);
+    breaks(history, "I3: log 0: epoch 1");
+    test_free(history);
+}
+
+static void i16_to_i20_ids_topics_and_starts(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    history_producer_id(history, 5);
+    history_producer_id(history, 6);
+    breaks(history, NULL);
+    history_producer_id(history, 5);
+    history_producer_id(history, 5);
+    breaks(history, "I16: producer id 5");
+    history->topics[0].partitions = 2;
+    history_topic(history, 0, (struct uuid){{1}}, 2);
+    history_topic(history, 0, (struct uuid){{2}}, 2);
+    breaks(history, "I17: topic  has another id");
+    history->topics[0].partitions = 2;
+    history_topic(history, 0, (struct uuid){{1}}, 3);
+    breaks(history, "I17: topic  has 3 partitions");
+    history_delete_asked(history, 0, 7);
+    history_deleted(history, 0, 7);
+    breaks(history, NULL);
+    history_delete_asked(history, 0, 7);
+    history_log_start(history, 0, 8);
+    breaks(history, "I20: log 0 begins at 8");
+    test_free(history);
+}
+
 /* Two seats of one instance and a third one. */
 static struct membership *group_new(struct history *history)
 {
@@ -116,6 +205,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(i9_in_order_and_once),
         cmocka_unit_test(i9_what_was_given_up_may_come_late),
+        cmocka_unit_test(i1_nothing_is_lost),
+        cmocka_unit_test(i2_an_offset_has_one_record),
+        cmocka_unit_test(i16_to_i20_ids_topics_and_starts),
         cmocka_unit_test(i13_one_owner),
         cmocka_unit_test(i13_who_asked_since_may_have_its_place),
     };

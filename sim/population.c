@@ -35,7 +35,8 @@ void population_shape(struct population *population,
     cluster->shape.controller = true;
     cluster->shape.alone = chance_percent(shape, 70);
     cluster->shape.metadata_version = versions[chance_below(shape, ARRAY_SIZE(versions))];
-    cluster_set(cluster, "broker.session.timeout.ms", population->session_ms);
+    cluster_set(cluster, "broker.session.timeout.ms",
+                population->session_ms / (cluster->shape.lax ? 4 : 1));
     cluster_set(cluster, "metadata.log.max.record.bytes.between.snapshots",
                 1024u << chance_below(shape, 8));
     cluster_set(cluster, "metadata.log.max.snapshot.interval.ms",

@@ -612,7 +612,7 @@ void run_seed(const struct run_options *options, struct run_result *result)
     run->seed = options->seed;
     run->kind = options->world;
     run->trace = run->cluster.print = run->history.print = options->trace;
-    run->cluster.shape.page_cache = options->page_cache;
+    run->cluster.shape.lax = options->lax;
     run->cluster.shape.shards = options->shards != 0     ? options->shards
                                 : options->seed % 2 == 0 ? CLUSTER_SHARDS_MAX
                                                          : 1;

@@ -65,7 +65,7 @@ struct run_options {
     enum run_world world;
     bool trace;      /* Print what happens, line by line. */
     uint32_t shards; /* Of the node; 0: one for odd seeds, three for even ones. */
-    bool page_cache; /* The node acknowledges before it syncs, so that violations must be found. */
+    bool lax;        /* The node keeps less than it is held to, so that violations must be found. */
 };
 
 /* Run one seed. */

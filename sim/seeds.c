@@ -1,11 +1,12 @@
-/* seeds.c - `seeds FIRST COUNT [--world=controller] [--trace] [--twice] [--page-cache]
+/* seeds.c - `seeds FIRST COUNT [--world=controller] [--trace] [--twice] [--lax]
  * [--shards=1|3] [--jobs=N]`: run seeds and tell what they found. Without --world: a broker and its
  * clients.
  *
  * Each seed runs in a process of its own, so that one that stops at an assertion or never ends is a
  * violation and not the end; as many at a time as there are cores. What is told comes in the order
- * of the seeds. `--twice` runs every seed twice and compares the traces. With `--page-cache` the
- * node promises less than the checkers hold it to: it proves that they see it. */
+ * of the seeds. `--twice` runs every seed twice and compares the traces. With `--lax` the
+ * node promises less than the checkers hold it to (it acknowledges before it syncs; a controller
+ * waits for a quarter of the session): it proves that they see it. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -280,8 +281,8 @@ static bool seeds_flag(struct seeds *seeds, const char *flag)
     char *end;
     if (strcmp(flag, "--trace") == 0)
         seeds->options.trace = true;
-    else if (strcmp(flag, "--page-cache") == 0)
-        seeds->options.page_cache = true;
+    else if (strcmp(flag, "--lax") == 0)
+        seeds->options.lax = true;
     else if (strcmp(flag, "--world=controller") == 0)
         seeds->options.world = RUN_CONTROLLER;
     else if (strcmp(flag, "--twice") == 0)
@@ -309,9 +310,8 @@ int main(int argc, char **argv)
         count = end != argv[i] && *end == '\0' ? count + 1 : 3;
     }
     if (count > 2) {
-        fprintf(stderr,
-                "usage: seeds FIRST COUNT [--world=controller] [--trace] [--twice] [--page-cache] "
-                "[--shards=1|3] [--jobs=N]\n");
+        fprintf(stderr, "usage: seeds FIRST COUNT [--world=controller] [--trace] [--twice] [--lax] "
+                        "[--shards=1|3] [--jobs=N]\n");
         return 2;
     }
     seeds.first = numbers[0];
