@@ -83,6 +83,7 @@ static uint64_t fold_text(uint64_t hash, const char *text)
 void sim_note(struct sim_node *node, const struct sim_trace *trace)
 {
     struct sim_world *world = node->world;
+    if (world->options.unhashed && world->options.trace == NULL) return;
     struct sim_trace full = *trace;
     full.at_us = world->now_us;
     full.node = node->name;
@@ -103,6 +104,7 @@ void sim_waits(struct sim_world *world, bool waits)
 
 uint64_t sim_trace_hash(const struct sim_world *world)
 {
+    assert(!world->options.unhashed);
     return world->hash;
 }
 

@@ -34,6 +34,7 @@ struct sim_options {
     /* io_turn() itself moves the world until something is there for its shard or its time has come,
      * as in the real world: for tests with one shard and without a driver's loop. */
     bool waits;
+    bool unhashed; /* Nobody will ask for sim_trace_hash(): a tenth of the work of short runs. */
     /* A disk call that may block, made inside a callback of io_turn, stops the program. */
     bool forbid_blocking;
     struct sim_range disk_delay;     /* Of a submitted operation [20, 2000]. */
@@ -61,7 +62,8 @@ void sim_world_free(struct sim_world *world); /* With all nodes and handles. NUL
 /* Change the option `waits`: for the while in which one process opens or closes. */
 void sim_waits(struct sim_world *world, bool waits);
 
-uint64_t sim_trace_hash(const struct sim_world *world); /* Of all that has happened so far. */
+/* Of all that has happened so far; not in a world with `unhashed`. */
+uint64_t sim_trace_hash(const struct sim_world *world);
 int64_t sim_now_us(const struct sim_world *world);
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

@@ -13,14 +13,6 @@
 #define SECTOR_BYTES 512u
 #define PAGE_BYTES   4096u
 
-uint64_t sim_rng_next(struct sim_rng *rng)
-{
-    uint64_t x = rng->state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 uint64_t sim_rng_below(struct sim_rng *rng, uint64_t bound)
 {
     assert(bound > 0);

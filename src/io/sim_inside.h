@@ -110,7 +110,13 @@ struct sim_disk {
 struct sim_rng {
     uint64_t state;
 };
-uint64_t sim_rng_next(struct sim_rng *rng);
+static inline uint64_t sim_rng_next(struct sim_rng *rng)
+{
+    uint64_t x = rng->state += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
 uint64_t sim_rng_below(struct sim_rng *rng, uint64_t bound);
 
 /* sim_image.c: contents, unsynced changes, what a crash leaves. */

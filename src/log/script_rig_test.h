@@ -739,6 +739,7 @@ static inline bool judge(struct crash_run *run, struct verdict *verdict)
 }
 
 static const struct sim_options world_options = {.waits = true,
+                                                 .unhashed = true,
                                                  .disk_bytes = 256u << 20,
                                                  .forbid_blocking = true};
 
