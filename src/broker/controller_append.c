@@ -18,6 +18,9 @@
 #include "gen/delete_topics_response.h"
 #include "gen/incremental_alter_configs_response.h"
 
+#define RECORD_BYTES 1024u /* Of memory that a record takes: a replica and its log, */
+#define IMAGE_BYTES  512u  /* and its place in the image of a shard. */
+
 #define AGAIN_MS 1000  /* Periodic work that was refused. */
 #define SAID_MS  30000 /* Between two lines about refusals that go on. */
 
@@ -115,7 +118,7 @@ static void refused_say(struct controller *c, int result)
     else
         say(c->node->say, SAY_ERROR, SAY_IN_CONTROLLER,
             "changes of the metadata are refused with REQUEST_TIMED_OUT (%u so far): the memory "
-            "is used up; raise dohle.memory.max, or wait: it goes on by itself",
+            "is used up; raise dohle.memory.max, or delete topics: it goes on by itself",
             c->refused);
 }
 
@@ -136,11 +139,22 @@ void controller_refused_turn(struct controller *c)
     if (c->refused_for == LOG_E_FULL && info.error == 0 && !info.full) refused_end(c);
 }
 
+/* Does the metadata grow into the last eighth of a bounded memory? What is in the log must be
+ * applied by all shards, and their replicas made; and who deletes a topic needs memory too. */
+static bool grows_too_big(const struct controller *c, const struct step *step, int how)
+{
+    const struct mem *mem = c->node->mem;
+    if (mem->limit_bytes == 0 || (how & APPEND_LAST_ROOM) != 0) return false;
+    uint64_t need = (uint64_t)step->record_count * (RECORD_BYTES + c->node->count * IMAGE_BYTES);
+    return mem_used(mem) + need > mem->limit_bytes - mem->limit_bytes / 8;
+}
+
 int controller_commit_step(struct controller *c, const struct step *step, int how)
 {
     int64_t base;
     if (step->record_count == 0) return LOG_OK;
-    int result = controller_append(c, step, how, &base);
+    int result =
+        grows_too_big(c, step, how) ? LOG_E_MEMORY : controller_append(c, step, how, &base);
     if (result == LOG_OK) {
         if (c->refused_for == LOG_E_MEMORY) refused_end(c);
         switch (cluster_apply(c->cluster, step, base)) {
