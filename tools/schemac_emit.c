@@ -315,14 +315,22 @@ static const struct message *pair_of(struct message **messages,
     return NULL;
 }
 
+static int throttle_at(const struct message *response)
+{
+    const struct shape *body = response->shapes[0];
+    for (int i = 0; i < body->field_count; i++)
+        if (strcmp(body->fields[i].name, "ThrottleTimeMs") == 0) return body->fields[i].c_offset;
+    return UINT16_MAX;
+}
+
 static void emit_api(FILE *out, const struct message *request, const struct message *response)
 {
     bool any = request->served.min <= request->served.max;
     int stable = any ? request->served.max - (request->latest_unstable ? 1 : 0) : -1;
-    fprintf(out, "    {%d, %d, %d, %d, 0%s%s, \"%.*s\", &wire_%s, &wire_%s},\n", request->api_key,
-            any ? request->served.min : 0, any ? request->served.max : -1, stable,
+    fprintf(out, "    {%d, %d, %d, %d, 0%s%s, %d, \"%.*s\", &wire_%s, &wire_%s},\n",
+            request->api_key, any ? request->served.min : 0, any ? request->served.max : -1, stable,
             request->listens_broker ? " | WIRE_BROKER" : "",
-            request->listens_controller ? " | WIRE_CONTROLLER" : "",
+            request->listens_controller ? " | WIRE_CONTROLLER" : "", throttle_at(response),
             (int)strlen(request->name) - (int)strlen("Request"), request->name, request->snake,
             response->snake);
 }

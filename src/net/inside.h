@@ -9,7 +9,6 @@
 #include "net/shard.h"
 
 #define SHARD_HANDLERS_MAX 128 /* API keys are below. */
-#define SHARD_NO_THROTTLE  UINT16_MAX
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
@@ -142,8 +141,6 @@ struct shard_state {
 
     enum shard_charging charging;
     struct request *working; /* Its handler is being called. */
-    /* By API key: where a response has ThrottleTimeMs, or SHARD_NO_THROTTLE. */
-    uint16_t throttle_at[SHARD_HANDLERS_MAX];
 
     struct list spares; /* Ended requests with warm arenas. */
     uint32_t spare_count;

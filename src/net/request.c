@@ -286,10 +286,9 @@ static void charge(struct request *request, void *response)
         request_throttle(request, state->hooks.charge(shard, request, response != NULL));
     }
     if (request->throttle_ms <= 0 || response == NULL) return;
-    uint16_t at = state->throttle_at[request->api->key];
+    uint16_t at = request->api->throttle_at;
     int32_t throttle_ms = (int32_t)MIN(request->throttle_ms, INT32_MAX);
-    if (at != SHARD_NO_THROTTLE)
-        memcpy((uint8_t *)response + at, &throttle_ms, sizeof(throttle_ms));
+    if (at != WIRE_NO_THROTTLE) memcpy((uint8_t *)response + at, &throttle_ms, sizeof(throttle_ms));
 }
 
 /* What stands answered at the head of the queue goes out. */

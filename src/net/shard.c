@@ -9,8 +9,6 @@
  * the horizon there; on one given to another shard until that has read it. */
 #include "net/inside.h"
 
-#include "wire/form.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 
@@ -380,16 +378,6 @@ static void wake(void *context)
     io_wake(((struct shard *)context)->io);
 }
 
-/* Where the response of an API says how long its client has to wait. */
-static uint16_t throttle_at(const struct wire_api *api)
-{
-    const struct wire_struct *shape = api == NULL ? NULL : api->response->shape;
-    for (uint32_t i = 0; shape != NULL && i < shape->field_count; i++)
-        if (view_is(view_of_string(wire_text(wire_struct_field(shape, i)->name)), "ThrottleTimeMs"))
-            return wire_struct_field(shape, i)->offset;
-    return SHARD_NO_THROTTLE;
-}
-
 static void init_state(struct shard *shard, const struct shard_options *options)
 {
     struct shard_state *state = shard->state;
@@ -409,8 +397,6 @@ static void init_state(struct shard *shard, const struct shard_options *options)
     atomic_init(&state->horizon_ms, io_now_ms(shard->io));
     state->before_ms = state->all_read_ms = io_now_ms(shard->io);
     atomic_init(&state->stopped, false);
-    for (int16_t key = 0; key < SHARD_HANDLERS_MAX; key++)
-        state->throttle_at[key] = throttle_at(wire_api(key));
     for (uint32_t i = 0; i < options->handler_count; i++) {
         const struct net_handler *handler = &options->handlers[i];
         assert(handler->api_key >= 0);

@@ -55,6 +55,8 @@ struct wire_message {
 
 enum wire_listener { WIRE_BROKER = 1, WIRE_CONTROLLER = 2 };
 
+#define WIRE_NO_THROTTLE UINT16_MAX
+
 /* One API of Kafka: a pair of messages under a key. */
 struct wire_api {
     int16_t key;
@@ -62,7 +64,9 @@ struct wire_api {
     int16_t served_max;
     int16_t stable_max; /* served_max without versions marked latestVersionUnstable. */
     uint8_t listeners;  /* Set of enum wire_listener. */
-    const char *name;   /* "Heartbeat" */
+    /* Where the response's struct says how long its client has to wait, or WIRE_NO_THROTTLE. */
+    uint16_t throttle_at;
+    const char *name; /* "Heartbeat" */
     const struct wire_message *request;
     const struct wire_message *response;
 };
