@@ -5,9 +5,9 @@
 
 #include "base/base.h"
 
-/* Arenas: one chunk serves a small request; what is kept over a reset serves the usual large one.
- */
-#define ARENA_CHUNK_BYTES 4096u
+/* Arenas: one chunk serves a small request, of which thousands may wait for a commit at once; what
+ * is kept over a reset serves the usual large one. */
+#define ARENA_CHUNK_BYTES 1024u
 #define ARENA_KEEP_BYTES  (64u * 1024u)
 
 /* A decoded request may cost at most this many times its bytes (array elements are wider in
