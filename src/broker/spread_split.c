@@ -3,7 +3,8 @@
  * The generated structs' arrays are all alike (`items`, `count`); which ones, and of what size, the
  * rule says. A shard's message has its items in the order of the request, and so has its answer:
  * walking over the request again and taking the next item of the owner's answer gives the order
- * back. A shard that leaves an item out (a group that is named twice) leaves it out of the whole.
+ * back. A shard that leaves an item out (a group, or a partition in ListOffsets, that is named
+ * twice) leaves it out of the whole.
  */
 #include "broker/shards.h"
 #include "broker/spread_inside.h"
@@ -254,11 +255,20 @@ struct topics_taken {
     int32_t topic_index; /* Of the request, that `topic` answers. */
 };
 
-/* The next answer of this shard, of the request's topic `t`; NULL: its answer does not fit. */
+static int32_t part_of(const uint8_t *item, const struct spread_array *what)
+{
+    int32_t part;
+    memcpy(&part, item + what->key, sizeof(part));
+    return part;
+}
+
+/* This shard's next answer of the request's topic `t`, if it is of this partition; NULL: it left
+ * the partition out. */
 static const uint8_t *taken_next(struct spread *spread,
                                  struct topics_taken *taken,
                                  const struct errand *errand,
-                                 int32_t t)
+                                 int32_t t,
+                                 int32_t part)
 {
     const struct spread_rule *rule = spread->rule;
     struct array topics = array_get(errand->response, rule->response.at);
@@ -271,7 +281,10 @@ static const uint8_t *taken_next(struct spread *spread,
     struct array parts =
         array_get(element(&topics, &rule->response, taken->topic), rule->answers.at);
     if (taken->part >= parts.count) return NULL;
-    return element(&parts, &rule->answers, taken->part++);
+    const uint8_t *next = element(&parts, &rule->answers, taken->part);
+    if (part_of(next, &rule->answers) != part) return NULL;
+    taken->part++;
+    return next;
 }
 
 /* The answered topic that `taken` stands in. */
@@ -298,9 +311,10 @@ static bool join_topic(struct spread *spread,
     if (answers.items == NULL) return false;
     for (int32_t p = 0; p < parts.count; p++, ++*owner) {
         const struct errand *errand = spread->errands[**owner];
-        const uint8_t *next = taken_next(spread, &taken[**owner], errand, t);
-        if (next == NULL) return false;
-        if (p == 0) {
+        int32_t part = part_of(element(&parts, &rule->parts, p), &rule->parts);
+        const uint8_t *next = taken_next(spread, &taken[**owner], errand, t, part);
+        if (next == NULL) continue; /* Named twice, and told once. */
+        if (answers.count == 0) {
             memcpy(out, taken_topic(spread, &taken[**owner], errand), rule->response.size_bytes);
             all->count++;
         }
