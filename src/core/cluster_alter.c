@@ -78,8 +78,8 @@ static bool alter_judge_all(struct alter *alter)
     return why.null || alter_fail(alter, KAFKA_INVALID_REQUEST, why);
 }
 
-/* Is there such a resource? */
-static bool alter_exists(struct alter *alter)
+/* Can there be such a resource, and of a broker: is there one? */
+static bool alter_names_one(struct alter *alter)
 {
     struct arena *arena = alter->step->arena;
     int64_t id;
@@ -87,13 +87,9 @@ static bool alter_exists(struct alter *alter)
     case IMAGE_RESOURCE_TOPIC:
         if (alter->name.size == 0)
             return alter_fail(alter, KAFKA_INVALID_REQUEST, VIEW("a topic without a name"));
-        if (image_topic(alter->cluster->image, alter->name) == NULL)
-            return cluster_topic_name_fault(alter->name).null
-                       ? alter_fail(alter, KAFKA_UNKNOWN_TOPIC_OR_PARTITION,
-                                    VIEW("there is no such topic"))
-                       : alter_fail(alter, KAFKA_INVALID_TOPIC_EXCEPTION,
-                                    VIEW("no topic can have this name"));
-        return true;
+        return cluster_topic_name_fault(alter->name).null ||
+               alter_fail(alter, KAFKA_INVALID_TOPIC_EXCEPTION,
+                          VIEW("no topic can have this name"));
     case IMAGE_RESOURCE_BROKER:
         if (alter->name.size == 0) return true; /* The default of all brokers. */
         if (config_spaced(alter->name) || !config_parse_int64(alter->name, &id) || id < 0)
@@ -251,6 +247,14 @@ static bool alter_check(struct alter *alter)
     }
 }
 
+/* Is there such a topic? Kafka looks at what is asked of it first. */
+static bool alter_exists(struct alter *alter)
+{
+    return alter->type != IMAGE_RESOURCE_TOPIC ||
+           image_topic(alter->cluster->image, alter->name) != NULL ||
+           alter_fail(alter, KAFKA_UNKNOWN_TOPIC_OR_PARTITION, VIEW("there is no such topic"));
+}
+
 /* A broker's settings are written even if they stay the same: it reads its files again then. */
 static bool alter_differs(const struct alter *alter, const struct cluster_override *override)
 {
@@ -263,7 +267,8 @@ static bool alter_differs(const struct alter *alter, const struct cluster_overri
 /* Judge the resource, and add its records. What the records did not use of `error` is NONE. */
 static enum step_result alter_resource(struct alter *alter)
 {
-    if (!alter_allowed(alter) || !alter_exists(alter) || !alter_check(alter))
+    if (!alter_allowed(alter) || !alter_names_one(alter) || !alter_check(alter) ||
+        !alter_exists(alter))
         return cluster_done(alter->step);
     if (alter->validate_only) return cluster_done(alter->step);
     if (step_room(alter->step) < 2 * alter->count + 1) {

@@ -105,7 +105,9 @@ def script_alter_topic(side):
     alter(side, TOPIC, "changed", ("min.compaction.lag.ms", SET, "10"), ("max.compaction.lag.ms", SET, "5"))
     alter(side, TOPIC, "changed")
     for name in ("no-such", "", "a b", "__cluster_metadata"):
-        alter(side, TOPIC, name, ("retention.ms", SET, "1"))
+        for setting, value in (("retention.ms", "1"), ("retention.ms", "x"), ("no.such", "1")):
+            alter(side, TOPIC, name, (setting, SET, value))
+            replace(side, TOPIC, name, (setting, value))
     shown(side, "after bad ones", TOPIC, "changed", keys)
     side.ask("IncrementalAlterConfigs", 1, {"Resources": []})
     same = {"ResourceType": TOPIC, "ResourceName": "changed", "Configs": [{"Name": "retention.ms", "ConfigOperation": SET, "Value": "9"}]}
