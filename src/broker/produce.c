@@ -137,7 +137,7 @@ static void produce_refused(struct produce_part *part,
     case KAFKA_KAFKA_STORAGE_ERROR: break;
     case KAFKA_INVALID_RECORD: /* That it is not one whole batch is seen before the log is asked. */
         if (appended->fault == RECORD_NO_BATCH || appended->fault == RECORD_SECOND_BATCH) break;
-        /* fall through */
+        __attribute__((fallthrough));
     default: part->out->log_start_offset = log_start(part->replica->log);
     }
     if (result == LOG_E_INVALID) produce_record_errors(part, appended);

@@ -472,7 +472,10 @@ static bool decode(struct request *request, struct reader *in, const struct net_
     void *message = arena_get(&request->arena, request->api->request->size_bytes);
     if (message == NULL || !wire_decode(in, wire_form(request->api->request, request->version),
                                         &request->arena, message)) {
-        refuse(connection, METRIC_MALFORMED_BODY, "a request body does not parse");
+        refuse(connection, METRIC_MALFORMED_BODY,
+               message == NULL || in->fault == READER_MEMORY
+                   ? "a request body takes more memory than there is for it"
+                   : "a request body does not parse");
         return false;
     }
     request->message = message;
