@@ -158,24 +158,26 @@ static int replica_offline(const struct logs *logs)
 }
 
 /* There is no folder, but the copy of a move that lies where the metadata has the replica: the move
- * had been decided before the stop, and the copy is whole. */
-static struct log *replica_promote(struct logs *logs, const struct logs_replica *in)
+ * had been decided before the stop, and the copy is whole. While a directory is offline the folder
+ * may be in there: it would come back with its disk, and there would be two of the name. LOG_OK and
+ * NULL: there is no such copy. */
+static int replica_promote(struct logs *logs, const struct logs_replica *in, struct log **out)
 {
     struct log *log = logs_find_future(logs, in->topic, in->partition);
-    if (log == NULL || log->state != LOG_CLOSED) return NULL;
-    if (log->directory != replica_assigned(logs, in->assigned)) return NULL;
+    *out = NULL;
+    if (log == NULL || log->state != LOG_CLOSED) return LOG_OK;
+    if (log->directory != replica_assigned(logs, in->assigned)) return LOG_OK;
+    int error = replica_offline(logs);
+    if (error != 0) return error;
     map_remove(&logs->map, &log->node);
     log->future = false;
     log->promoted = true;
     log->node.key = replica_key(log->key, log->topic, log->partition);
-    if (map_insert(&logs->map, &log->node)) {
-        log_recover_later(log);
-        return log;
-    }
-    log->future = true;
-    log->directory->partitions--;
-    log_free(log); /* The next start finds it again. */
-    return NULL;
+    bool there = map_insert(&logs->map, &log->node); /* Into the room of what was removed. */
+    assert(there);
+    log_recover_later(log);
+    *out = log;
+    return LOG_OK;
 }
 
 static int replica_new(struct logs *logs, const struct logs_replica *in, struct log **out)
@@ -242,13 +244,10 @@ int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **
     assert(in->partition >= 0);
     struct log *log = logs_find(logs, in->topic, in->partition);
     if (log != NULL && replica_is_others(log, in->topic_id)) log = NULL;
-    if (log == NULL) log = replica_promote(logs, in);
-    if (log == NULL) {
-        int result = replica_new(logs, in, &log);
-        if (result != LOG_OK) return result;
-    } else if (log->directory->error != 0) {
-        return log->directory->error;
-    }
+    int result = log == NULL ? replica_promote(logs, in, &log) : LOG_OK;
+    if (result == LOG_OK && log == NULL) result = replica_new(logs, in, &log);
+    if (result != LOG_OK) return result;
+    if (log->directory->error != 0) return log->directory->error;
     if (!uuid_is_zero(in->topic_id)) log->topic_id = in->topic_id;
     if (in->config != NULL) log_configure(log, in->config);
     struct log *future = logs_find_future(logs, in->topic, in->partition);
