@@ -23,7 +23,8 @@ struct view cluster_assign_replicas_fault(const struct cluster *cluster,
                                           struct step *step,
                                           struct image_ids replicas);
 
-/* Place `count` partitions of `factor` replicas. Null, or why it cannot be done. */
+/* Place `count` partitions of `factor` replicas. Null, or why it cannot be done. Without memory
+ * null, the step's arena has failed and there are none. */
 struct view cluster_assign_place(const struct cluster *cluster,
                                  struct step *step,
                                  uint32_t count,

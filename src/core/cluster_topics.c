@@ -245,7 +245,7 @@ static bool creation_run(struct creation *creation, bool validate_only)
     bool ok = creation_check_name(creation) && creation_check_configs(creation) &&
               (creation->in->assignments.count > 0 ? creation_assigned(creation, &partitions)
                                                    : creation_placed(creation, &partitions));
-    if (!ok) return false;
+    if (!ok || creation->step->arena->failed) return false;
     uint32_t records = 2 + creation->config_count + partitions.count;
     if (records > step_room(creation->step))
         return creation_fail(creation, KAFKA_POLICY_VIOLATION,
