@@ -7,7 +7,7 @@ _Noreturn void drive_fail(const char *what, long long value)
     exit(1);
 }
 
-static void say(void *context, const char *text)
+static void said(void *context, const char *text)
 {
     (void)context;
     fprintf(stderr, "driver: %s\n", text);
@@ -42,7 +42,7 @@ void drive_open(struct driver *driver, const char *directory)
                                    .config = driver->config,
                                    .cleaner_backoff_ms = 20,
                                    .cleaner_map_bytes = 1 << 20,
-                                   .say = say};
+                                   .say = said};
     int result = logs_open(driver->io, &options, &driver->logs);
     if (result != LOGS_OK) drive_fail("open directory", result);
 }
