@@ -29,27 +29,10 @@ bool auth_is_broker(const struct request *request)
 }
 
 struct scene {
-    struct sim_world *world;
-    struct cluster cluster;
-    struct history history;
-    struct client_caller *caller;
+    struct stage stage;
     long long epoch; /* The broker's; # in requests. */
     char text[2048];
 };
-
-static void scene_step(struct scene *scene, int64_t until_us)
-{
-    void *other = stage_step(scene->world, &scene->cluster, until_us);
-    if (other != NULL) client_turn(other);
-    if (history_violated(&scene->history)) fail_msg("%s", scene->history.violation);
-}
-
-static void scene_pass(struct scene *scene, int64_t ms)
-{
-    int64_t until_us = sim_now_us(scene->world) + ms * 1000;
-    while (sim_now_us(scene->world) < until_us)
-        scene_step(scene, until_us);
-}
 
 /* Ask and wait for the answer, which stays until the next one. */
 static const void *ask(struct scene *scene, const char *what, const char *json)
@@ -60,24 +43,21 @@ static const void *ask(struct scene *scene, const char *what, const char *json)
     else
         (void)snprintf(scene->text, sizeof(scene->text), "%.*s%lld%s", (int)head, json,
                        scene->epoch, json + head + 1);
-    client_caller_ask(scene->caller, what, scene->text);
-    int64_t until_us = sim_now_us(scene->world) + ANSWER_US;
-    while (scene->caller->response == NULL && sim_now_us(scene->world) < until_us)
-        scene_step(scene, until_us);
-    if (scene->caller->response == NULL) fail_msg("no answer to %s", what);
-    return scene->caller->response;
+    client_caller_ask(scene->stage.caller, what, scene->text);
+    if (!stage_answered(&scene->stage, ANSWER_US)) fail_msg("no answer to %s", what);
+    return scene->stage.caller->response;
 }
 
 /* The authorizer says no, the answer has this in it, and nothing was written. */
 static void refuses(struct scene *scene, const char *what, const char *json, const char *has)
 {
-    int64_t end = log_end_assigned(scene->cluster.node->controller->log);
+    int64_t end = log_end_assigned(scene->stage.cluster.node->controller->log);
     refused.times = 0;
     (void)ask(scene, what, json);
-    const char *answer = client_caller_answer(scene->caller);
+    const char *answer = client_caller_answer(scene->stage.caller);
     if (refused.times == 0) fail_msg("nobody asked about %s", what);
     if (strstr(answer, has) == NULL) fail_msg("%s: %s", what, answer);
-    assert_true(log_end_assigned(scene->cluster.node->controller->log) == end);
+    assert_true(log_end_assigned(scene->stage.cluster.node->controller->log) == end);
 }
 
 #define REGISTER(id, incarnation)                                                                  \
@@ -108,27 +88,28 @@ static int scene_new(void **state)
     struct scene *scene = calloc(1, sizeof(*scene));
     struct sim_options options = {.forbid_blocking = true};
     refuse_nothing();
-    cluster_options(&scene->cluster, &options);
-    scene->cluster.shape = (struct cluster_shape){.shards = 1, .controller = true, .alone = true};
-    scene->world = sim_world_new(8, &options);
-    cluster_init(&scene->cluster, scene->world, &scene->history);
-    struct client_seat seat = {.world = scene->world,
-                               .history = &scene->history,
+    cluster_options(&scene->stage.cluster, &options);
+    scene->stage.cluster.shape =
+        (struct cluster_shape){.shards = 1, .controller = true, .alone = true};
+    scene->stage.world = sim_world_new(8, &options);
+    cluster_init(&scene->stage.cluster, scene->stage.world, &scene->stage.history);
+    struct client_seat seat = {.world = scene->stage.world,
+                               .history = &scene->stage.history,
                                .seed = 8,
-                               .host = sim_node_host(scene->cluster.machine),
+                               .host = sim_node_host(scene->stage.cluster.machine),
                                .port = CLUSTER_CONTROLLER_PORT};
-    scene->caller = client_caller_new(&seat);
-    assert_true(cluster_start(&scene->cluster));
-    scene_pass(scene, 1000);
+    scene->stage.caller = client_caller_new(&seat);
+    assert_true(cluster_start(&scene->stage.cluster));
+    stage_pass(&scene->stage, 1000);
     const struct broker_registration_response *made =
         ask(scene, "BrokerRegistration 4", REGISTER("2", "AAAAAAAAAAAAAAAAAAAABA"));
-    if (made->error_code != KAFKA_NONE) fail_msg("%s", client_caller_answer(scene->caller));
+    if (made->error_code != KAFKA_NONE) fail_msg("%s", client_caller_answer(scene->stage.caller));
     scene->epoch = made->broker_epoch;
     assert_true(beats_unfenced(scene));
     (void)ask(scene, "CreateTopics 7",
               "{'topics': [{'name': 'foo', 'numPartitions': 1, 'replicationFactor': 1}], "
               "'timeoutMs': 5000}");
-    assert_non_null(strstr(client_caller_answer(scene->caller), "'errorCode':0"));
+    assert_non_null(strstr(client_caller_answer(scene->stage.caller), "'errorCode':0"));
     *state = scene;
     return 0;
 }
@@ -137,9 +118,9 @@ static int scene_end(void **state)
 {
     struct scene *scene = *state;
     refuse_nothing();
-    client_free(&scene->caller->client);
-    sim_world_free(scene->world);
-    history_free(&scene->history);
+    client_free(&scene->stage.caller->client);
+    sim_world_free(scene->stage.world);
+    history_free(&scene->stage.history);
     free(scene);
     return 0;
 }
@@ -220,7 +201,7 @@ static void admins_of_topics(void **state)
     refuse_nothing();
     refuse(AUTH_DELETE, AUTH_TOPIC, "foo");
     (void)ask(scene, "DeleteTopics 6", "{'topics': [{'name': 'foo'}], 'timeoutMs': 5000}");
-    assert_non_null(strstr(client_caller_answer(scene->caller), "'errorCode':0"));
+    assert_non_null(strstr(client_caller_answer(scene->stage.caller), "'errorCode':0"));
 }
 
 /* Heartbeats keep a broker alive, refused ones do not: it is fenced at its session's end. */
@@ -228,17 +209,17 @@ static void refused_heartbeats_keep_nobody(void **state)
 {
     struct scene *scene = *state;
     for (int i = 0; i < 8; i++) {
-        scene_pass(scene, SESSION_MS / 4);
+        stage_pass(&scene->stage, SESSION_MS / 4);
         assert_true(beats_unfenced(scene));
     }
     refuse(AUTH_CLUSTER_ACTION, AUTH_CLUSTER, "kafka-cluster");
-    int64_t end = log_end_assigned(scene->cluster.node->controller->log);
+    int64_t end = log_end_assigned(scene->stage.cluster.node->controller->log);
     for (int i = 0; i < 8; i++) {
-        scene_pass(scene, SESSION_MS / 4);
+        stage_pass(&scene->stage, SESSION_MS / 4);
         (void)ask(scene, "BrokerHeartbeat 1", BEAT "false, 'wantShutDown': false}");
     }
-    assert_true(image_broker(scene->cluster.node->image, 2)->fenced);
-    assert_true(log_end_assigned(scene->cluster.node->controller->log) > end);
+    assert_true(image_broker(scene->stage.cluster.node->image, 2)->fenced);
+    assert_true(log_end_assigned(scene->stage.cluster.node->controller->log) > end);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scene_new, scene_end)

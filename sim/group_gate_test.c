@@ -41,31 +41,13 @@ bool auth_is_broker(const struct request *request)
 /* ---- a node, and a client that asks ---------------------------------------------------------- */
 
 struct scene {
-    struct sim_world *world;
-    struct cluster cluster;
-    struct history history;
-    struct client_caller *caller;
+    struct stage stage;
     struct mem mem;
     struct out before; /* What was known of the groups in the beginning. */
     char text[4096];
     char member[64]; /* The member of the group "classic"; $ in requests and answers. */
     char bar[64];    /* The topic's id; # in them. */
 };
-
-/* One step of the world, which ends at `until_us`. */
-static void scene_step(struct scene *scene, int64_t until_us)
-{
-    void *other = stage_step(scene->world, &scene->cluster, until_us);
-    if (other != NULL) client_turn(other);
-    if (history_violated(&scene->history)) fail_msg("%s", scene->history.violation);
-}
-
-static void scene_pass(struct scene *scene, int64_t ms)
-{
-    int64_t until_us = sim_now_us(scene->world) + ms * 1000;
-    while (sim_now_us(scene->world) < until_us)
-        scene_step(scene, until_us);
-}
 
 /* `text` with the ids for $ and #. Stays until the next call. */
 static const char *filled(struct scene *scene, const char *text)
@@ -84,18 +66,15 @@ static const char *filled(struct scene *scene, const char *text)
 /* Ask and wait for the answer, which stays until the next one. */
 static const void *ask(struct scene *scene, const char *what, const char *json)
 {
-    client_caller_ask(scene->caller, what, filled(scene, json));
-    int64_t until_us = sim_now_us(scene->world) + ANSWER_US;
-    while (scene->caller->response == NULL && sim_now_us(scene->world) < until_us)
-        scene_step(scene, until_us);
-    if (scene->caller->response == NULL) fail_msg("no answer to %s", json);
-    return scene->caller->response;
+    client_caller_ask(scene->stage.caller, what, filled(scene, json));
+    if (!stage_answered(&scene->stage, ANSWER_US)) fail_msg("no answer to %s", json);
+    return scene->stage.caller->response;
 }
 
 static void answers(struct scene *scene, const char *what, const char *json, const char *answer)
 {
     (void)ask(scene, what, json);
-    assert_string_equal(client_caller_answer(scene->caller), filled(scene, answer));
+    assert_string_equal(client_caller_answer(scene->stage.caller), filled(scene, answer));
 }
 
 /* The same, and the authorizer said no. */
@@ -109,7 +88,7 @@ static void refuses(struct scene *scene, const char *what, const char *json, con
 static void look(struct scene *scene, struct out *out, const char *what, const char *json)
 {
     (void)ask(scene, what, json);
-    out_text(out, client_caller_answer(scene->caller));
+    out_text(out, client_caller_answer(scene->stage.caller));
     out_char(out, '\n');
 }
 
@@ -190,7 +169,7 @@ static void unchanged(struct scene *scene)
 /* The text behind the first `before` in the last answer, up to the next '. */
 static void scene_learn(struct scene *scene, const char *before, char *out, size_t room)
 {
-    const char *at = strstr(client_caller_answer(scene->caller), before);
+    const char *at = strstr(client_caller_answer(scene->stage.caller), before);
     assert_non_null(at);
     at += strlen(before);
     (void)snprintf(out, room, "%.*s", (int)strcspn(at, "'"), at);
@@ -206,10 +185,10 @@ static void scene_topics(struct scene *scene)
     for (int tries = 0; tries < 100; tries++) {
         found = ask(scene, "FindCoordinator 3", "{'key': 'classic', 'keyType': 0}");
         if (found->error_code == KAFKA_NONE) break;
-        scene_pass(scene, 100);
+        stage_pass(&scene->stage, 100);
     }
     assert_int_equal(found->error_code, KAFKA_NONE);
-    scene_pass(scene, 1000); /* Its partitions are loaded. */
+    stage_pass(&scene->stage, 1000); /* Its partitions are loaded. */
 }
 
 /* The group "classic" has one member, which has committed offsets of foo and bar. */
@@ -243,19 +222,19 @@ static struct scene *scene_new(uint32_t shards)
     struct sim_options options = {.forbid_blocking = true};
     refuse_nothing();
     memory_init(&scene->mem, 0);
-    cluster_options(&scene->cluster, &options);
-    scene->cluster.shape.shards = shards;
-    cluster_set(&scene->cluster, "offsets.topic.num.partitions", 3);
-    cluster_set(&scene->cluster, "offsets.topic.replication.factor", 1);
-    cluster_set(&scene->cluster, "group.initial.rebalance.delay.ms", 0);
-    scene->world = sim_world_new(7, &options);
-    cluster_init(&scene->cluster, scene->world, &scene->history);
-    struct client_seat seat = {.world = scene->world,
-                               .history = &scene->history,
+    cluster_options(&scene->stage.cluster, &options);
+    scene->stage.cluster.shape.shards = shards;
+    cluster_set(&scene->stage.cluster, "offsets.topic.num.partitions", 3);
+    cluster_set(&scene->stage.cluster, "offsets.topic.replication.factor", 1);
+    cluster_set(&scene->stage.cluster, "group.initial.rebalance.delay.ms", 0);
+    scene->stage.world = sim_world_new(7, &options);
+    cluster_init(&scene->stage.cluster, scene->stage.world, &scene->stage.history);
+    struct client_seat seat = {.world = scene->stage.world,
+                               .history = &scene->stage.history,
                                .seed = 7,
-                               .host = sim_node_host(scene->cluster.machine)};
-    scene->caller = client_caller_new(&seat);
-    assert_true(cluster_start(&scene->cluster));
+                               .host = sim_node_host(scene->stage.cluster.machine)};
+    scene->stage.caller = client_caller_new(&seat);
+    assert_true(cluster_start(&scene->stage.cluster));
     scene_topics(scene);
     scene_classic(scene);
     scene_others(scene);
@@ -267,9 +246,9 @@ static void scene_free(struct scene *scene)
 {
     refuse_nothing();
     out_free(&scene->before);
-    client_free(&scene->caller->client);
-    sim_world_free(scene->world);
-    history_free(&scene->history);
+    client_free(&scene->stage.caller->client);
+    sim_world_free(scene->stage.world);
+    history_free(&scene->stage.history);
     free(scene);
 }
 
@@ -364,7 +343,7 @@ static void refused_beats_keep_nobody(void **state)
         answers(scene, "Heartbeat 4", BEAT,
                 i < 20 ? "{'throttleTimeMs':0,'errorCode':0}"
                        : "{'throttleTimeMs':0,'errorCode':30}");
-        scene_pass(scene, 2200); /* 30 of them are longer than the session. */
+        stage_pass(&scene->stage, 2200); /* 30 of them are longer than the session. */
     }
     refuse_nothing();
     answers(scene, "Heartbeat 4", BEAT, "{'throttleTimeMs':0,'errorCode':25}");
@@ -409,12 +388,12 @@ static const char *expression(struct scene *scene, const char *group)
         assert_int_equal(beat->error_code, KAFKA_NONE);
         (void)snprintf(json, sizeof(json), "{'groupId': '%s', 'memberId': 'm1', 'memberEpoch': %d}",
                        group, beat->member_epoch);
-        scene_pass(scene, 100);
+        stage_pass(&scene->stage, 100);
         beat = ask(scene, "ConsumerGroupHeartbeat 1", json);
     }
     (void)snprintf(json, sizeof(json), "{'groupIds': ['%s']}", group);
     (void)ask(scene, "ConsumerGroupDescribe 1", json);
-    return client_caller_answer(scene->caller);
+    return client_caller_answer(scene->stage.caller);
 }
 
 /* What an expression matches and its member may not describe is not subscribed to. */
@@ -549,7 +528,7 @@ static void looks_without_describe(void **state)
 static bool lists(struct scene *scene, const char *group)
 {
     (void)ask(scene, "ListGroups 5", "{}");
-    return strstr(client_caller_answer(scene->caller), filled(scene, group)) != NULL;
+    return strstr(client_caller_answer(scene->stage.caller), filled(scene, group)) != NULL;
 }
 
 /* A list is shorter by the groups that may not be described, unless the cluster may be. */
@@ -586,8 +565,8 @@ static void deletions(void **state)
 static void no_coordinator(void **state)
 {
     struct scene *scene = *state;
-    for (uint32_t i = 0; i < scene->cluster.shape.shards; i++)
-        coordinator_stop(scene->cluster.node->peers[i]);
+    for (uint32_t i = 0; i < scene->stage.cluster.shape.shards; i++)
+        coordinator_stop(scene->stage.cluster.node->peers[i]);
     answers(scene, "Heartbeat 4", BEAT, "{'throttleTimeMs':0,'errorCode':15}");
     answers(scene, "Heartbeat 4", "{'groupId': '', 'generationId': 1, 'memberId': 'nobody'}",
             "{'throttleTimeMs':0,'errorCode':15}");

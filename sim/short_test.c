@@ -21,30 +21,13 @@
 #define DISK      (256ull * 1024 * 1024)
 
 struct scene {
-    struct sim_world *world;
-    struct cluster cluster;
-    struct history history;
-    struct client_caller *caller;
+    struct stage stage;
     char text[1024];
 };
 
 static struct node *node_at(const struct scene *scene, uint32_t index)
 {
-    return scene->cluster.node->peers[index];
-}
-
-static void scene_step(struct scene *scene, int64_t until_us)
-{
-    void *other = stage_step(scene->world, &scene->cluster, until_us);
-    if (other != NULL) client_turn(other);
-    if (history_violated(&scene->history)) fail_msg("%s", scene->history.violation);
-}
-
-static void scene_pass(struct scene *scene, int64_t ms)
-{
-    int64_t until_us = sim_now_us(scene->world) + ms * 1000;
-    while (sim_now_us(scene->world) < until_us)
-        scene_step(scene, until_us);
+    return scene->stage.cluster.node->peers[index];
 }
 
 static void say_it(struct scene *scene, const char *what, const char *name)
@@ -62,16 +45,13 @@ static void say_it(struct scene *scene, const char *what, const char *name)
         (void)snprintf(scene->text, sizeof(scene->text), "%.*s%s%s", (int)head, all[i][1], name,
                        all[i][1] + head + 2);
     }
-    client_caller_ask(scene->caller, what, scene->text);
+    client_caller_ask(scene->stage.caller, what, scene->text);
 }
 
 /* The answer as JSON; NULL: there is none in time. */
 static const char *answer_in(struct scene *scene, int64_t us)
 {
-    int64_t until_us = sim_now_us(scene->world) + us;
-    while (scene->caller->response == NULL && sim_now_us(scene->world) < until_us)
-        scene_step(scene, until_us);
-    return scene->caller->response == NULL ? NULL : client_caller_answer(scene->caller);
+    return stage_answered(&scene->stage, us) ? client_caller_answer(scene->stage.caller) : NULL;
 }
 
 static void expect(struct scene *scene, const char *what, const char *name, const char *has)
@@ -86,27 +66,27 @@ static struct scene *scene_new(uint32_t shards)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     struct sim_options options = {.forbid_blocking = true};
-    cluster_options(&scene->cluster, &options);
-    scene->cluster.shape = (struct cluster_shape){.shards = shards};
-    scene->world = sim_world_new(8, &options);
-    cluster_init(&scene->cluster, scene->world, &scene->history);
-    sim_node_space(scene->cluster.machine, DISK);
-    struct client_seat seat = {.world = scene->world,
-                               .history = &scene->history,
+    cluster_options(&scene->stage.cluster, &options);
+    scene->stage.cluster.shape = (struct cluster_shape){.shards = shards};
+    scene->stage.world = sim_world_new(8, &options);
+    cluster_init(&scene->stage.cluster, scene->stage.world, &scene->stage.history);
+    sim_node_space(scene->stage.cluster.machine, DISK);
+    struct client_seat seat = {.world = scene->stage.world,
+                               .history = &scene->stage.history,
                                .seed = 8,
-                               .host = sim_node_host(scene->cluster.machine)};
-    scene->caller = client_caller_new(&seat);
-    assert_true(cluster_start(&scene->cluster));
+                               .host = sim_node_host(scene->stage.cluster.machine)};
+    scene->stage.caller = client_caller_new(&seat);
+    assert_true(cluster_start(&scene->stage.cluster));
     expect(scene, "CreateTopics 7", "before", "'errorCode':0");
-    scene_pass(scene, 2000);
+    stage_pass(&scene->stage, 2000);
     return scene;
 }
 
 static void scene_end(struct scene *scene)
 {
-    client_free(&scene->caller->client);
-    sim_world_free(scene->world);
-    history_free(&scene->history);
+    client_free(&scene->stage.caller->client);
+    sim_world_free(scene->stage.world);
+    history_free(&scene->stage.history);
     free(scene);
 }
 
@@ -115,8 +95,8 @@ static void all_follow(struct scene *scene)
 {
     int64_t end;
     const struct image *first = controller_image(node_at(scene, 0), &end);
-    if (node_not_ready(scene->cluster.node) != NULL)
-        fail_msg("%s", node_not_ready(scene->cluster.node));
+    if (node_not_ready(scene->stage.cluster.node) != NULL)
+        fail_msg("%s", node_not_ready(scene->stage.cluster.node));
     for (uint32_t i = 0; i < node_at(scene, 0)->count; i++) {
         assert_int_equal(node_at(scene, i)->image_offset, end);
         assert_true(image_equal(node_at(scene, i)->image, first));
@@ -132,19 +112,19 @@ static void a_full_disk_refuses_changes(void **state)
     (void)state;
     struct scene *scene = scene_new(1);
     struct log_dir_info dir;
-    sim_node_space(scene->cluster.machine, 1);
+    sim_node_space(scene->stage.cluster.machine, 1);
     expect(scene, "CreateTopics 7", "meets", "'name':'meets'"); /* Takes the ballast, or waits. */
-    scene_pass(scene, 3000);
+    stage_pass(&scene->stage, 3000);
     logs_dir_info(node_at(scene, 0)->logs, 0, &dir);
     assert_true(dir.full);
     expect(scene, "CreateTopics 7", "refused", "'errorCode':56"); /* KAFKA_STORAGE_ERROR */
     expect(scene, "DeleteTopics 5", "before", "'errorCode':56");
     expect(scene, "Metadata 8", "before", "'errorCode':0");
-    scene_pass(scene, 60000); /* Heartbeats of its own broker part, periodic work. */
-    assert_null(node_not_ready(scene->cluster.node));
+    stage_pass(&scene->stage, 60000); /* Heartbeats of its own broker part, periodic work. */
+    assert_null(node_not_ready(scene->stage.cluster.node));
     assert_int_equal(node_at(scene, 0)->controller->refused, 2);
-    sim_node_space(scene->cluster.machine, DISK);
-    scene_pass(scene, 3000);
+    sim_node_space(scene->stage.cluster.machine, DISK);
+    stage_pass(&scene->stage, 3000);
     assert_int_equal(node_at(scene, 0)->controller->refused, 0);
     expect(scene, "CreateTopics 7", "after", "'errorCode':0");
     expect(scene, "DeleteTopics 5", "before", "'errorCode':0");
@@ -159,14 +139,14 @@ static void a_full_disk_lets_a_topic_be_deleted(void **state)
     (void)state;
     struct scene *scene = scene_new(1);
     struct log_dir_info dir;
-    sim_node_space(scene->cluster.machine, 1);
+    sim_node_space(scene->stage.cluster.machine, 1);
     expect(scene, "CreateTopics 7", "meets", "'name':'meets'");
-    scene_pass(scene, 3000);
+    stage_pass(&scene->stage, 3000);
     logs_dir_info(node_at(scene, 0)->logs, 0, &dir);
     assert_true(dir.full);
     /* The old ballast counts until its name is durably gone; a new one has no room. */
-    sim_node_space(scene->cluster.machine, 80ull * 1024 * 1024);
-    scene_pass(scene, 2000);
+    sim_node_space(scene->stage.cluster.machine, 80ull * 1024 * 1024);
+    stage_pass(&scene->stage, 2000);
     logs_dir_info(node_at(scene, 0)->logs, 0, &dir);
     assert_true(dir.full);
     expect(scene, "CreateTopics 7", "refused", "'errorCode':56");
@@ -186,7 +166,7 @@ static struct mem *node_mem(const struct scene *scene)
 static void short_of_memory(struct scene *scene, uint64_t more_bytes)
 {
     node_mem(scene)->limit_bytes = mem_used(node_mem(scene)) + more_bytes;
-    scene_pass(scene, 2000);
+    stage_pass(&scene->stage, 2000);
     node_mem(scene)->limit_bytes = 0;
 }
 
@@ -205,25 +185,25 @@ static void without_memory(uint32_t shards, bool applied, uint64_t more_bytes, u
 {
     struct scene *scene = scene_new(shards);
     struct node *first = node_at(scene, 0);
-    int64_t before = first->image_offset, until_us = sim_now_us(scene->world) + ANSWER_US;
+    int64_t before = first->image_offset, until_us = sim_now_us(scene->stage.world) + ANSWER_US;
     for (uint32_t i = 1; i < first->count; i++)
         sim_shard_pause(node_at(scene, i)->io, 1000);
     controller_auto_create(first, VIEW("meets"), NULL);
     while (applied ? first->image_offset == before : list_empty(&first->controller->pending))
-        scene_step(scene, until_us);
+        stage_act(&scene->stage, until_us);
     node_mem(scene)->limit_bytes = mem_used(node_mem(scene)) + more_bytes;
-    scene_pass(scene, 3000);
+    stage_pass(&scene->stage, 3000);
     if (is_behind(scene)) {
         (*behind)++;
-        if (node_not_ready(scene->cluster.node) == NULL) fail_msg("it is behind, and ready");
+        if (node_not_ready(scene->stage.cluster.node) == NULL) fail_msg("it is behind, and ready");
     }
     node_mem(scene)->limit_bytes = 0;
-    scene_pass(scene, 3000);
+    stage_pass(&scene->stage, 3000);
     all_follow(scene);
     assert_non_null(image_topic(first->image, VIEW("meets")));
     expect(scene, "CreateTopics 7", "after", "'errorCode':0");
     expect(scene, "DeleteTopics 5", "meets", "'errorCode':0");
-    scene_pass(scene, 3000);
+    stage_pass(&scene->stage, 3000);
     all_follow(scene);
     scene_end(scene);
 }
@@ -251,12 +231,12 @@ static void memory_to_decide_comes_back(void **state)
         char name[32];
         (void)snprintf(name, sizeof(name), "topic%llu", (unsigned long long)more);
         say_it(scene, "CreateTopics 7", name);
-        int64_t until_us = sim_now_us(scene->world) + ANSWER_US;
-        while (list_empty(&c->queue) && scene->caller->response == NULL)
-            scene_step(scene, until_us);
+        int64_t until_us = sim_now_us(scene->stage.world) + ANSWER_US;
+        while (list_empty(&c->queue) && scene->stage.caller->response == NULL)
+            stage_act(&scene->stage, until_us);
         short_of_memory(scene, more);
         if (answer_in(scene, ANSWER_US) == NULL) fail_msg("no answer with %s", name);
-        scene_pass(scene, 3000);
+        stage_pass(&scene->stage, 3000);
         all_follow(scene);
     }
     scene_end(scene);
