@@ -18,8 +18,8 @@ PLACES = (("HOST", "127.0.0.1:9092"), ("HTTP", "127.0.0.1:9644"), ("DATA", "/var
 
 
 def masked(line):
-    line = re.sub(r"\b[A-Za-z0-9_-]{22}\b", "ID", line)
     line = re.sub(r"(dohle-doctor)[-\w]*\w", r"\1", line)
+    line = re.sub(r"(?<![\w-])[\w-]{22}(?![\w-])", "ID", line)
     line = re.sub(r"\(\d+(\.\d+)? ms\)", "", line)
     line = re.sub(r"records? (was|were)", "records were", re.sub(r"\d[\d,.]*", "0", line))
     line = re.sub(r"0 records?, 0 \w+", "0 records", line)
