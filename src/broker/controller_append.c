@@ -201,37 +201,42 @@ static struct view refused_words(int16_t error)
 /* Where a response without an error of its own has its items, each with one. */
 struct refused_items {
     int16_t api_key;
-    uint16_t items_at, count_at, size_bytes, error_at, words_at;
+    uint16_t items_at, size_bytes, error_at, words_at;
 };
 
-#define ITEMS(key, response, field, item)                                                          \
+#define ITEMS(key, at, item)                                                                       \
     {                                                                                              \
-        (key), offsetof(struct response, field.items), offsetof(struct response, field.count),     \
-            sizeof(struct item), offsetof(struct item, error_code),                                \
+        (key), (at), sizeof(struct item), offsetof(struct item, error_code),                       \
             offsetof(struct item, error_message)                                                   \
     }
 
 static const struct refused_items refused_rows[] = {
-    ITEMS(19, create_topics_response, topics, create_topics_response_creatable_topic_result),
-    ITEMS(20, delete_topics_response, responses, delete_topics_response_deletable_topic_result),
-    ITEMS(30, create_acls_response, results, create_acls_response_acl_creation_result),
-    ITEMS(31, delete_acls_response, filter_results, delete_acls_response_delete_acls_filter_result),
+    ITEMS(19,
+          offsetof(struct create_topics_response, topics),
+          create_topics_response_creatable_topic_result),
+    ITEMS(20,
+          offsetof(struct delete_topics_response, responses),
+          delete_topics_response_deletable_topic_result),
+    ITEMS(30,
+          offsetof(struct create_acls_response, results),
+          create_acls_response_acl_creation_result),
+    ITEMS(31,
+          offsetof(struct delete_acls_response, filter_results),
+          delete_acls_response_delete_acls_filter_result),
     ITEMS(33,
-          alter_configs_response,
-          responses,
+          offsetof(struct alter_configs_response, responses),
           alter_configs_response_alter_configs_resource_response),
     ITEMS(37,
-          create_partitions_response,
-          results,
+          offsetof(struct create_partitions_response, results),
           create_partitions_response_create_partitions_topic_result),
     ITEMS(44,
-          incremental_alter_configs_response,
-          responses,
+          offsetof(struct incremental_alter_configs_response, responses),
           incremental_alter_configs_response_alter_configs_resource_response),
-    ITEMS(49, alter_client_quotas_response, entries, alter_client_quotas_response_entry_data),
+    ITEMS(49,
+          offsetof(struct alter_client_quotas_response, entries),
+          alter_client_quotas_response_entry_data),
     ITEMS(51,
-          alter_user_scram_credentials_response,
-          results,
+          offsetof(struct alter_user_scram_credentials_response, results),
           alter_user_scram_credentials_response_alter_user_scram_credentials_result),
 };
 
@@ -253,18 +258,17 @@ bool controller_refuse_items(const struct controller_call *call, int16_t error)
     for (size_t i = 0; i < ARRAY_SIZE(refused_rows); i++) {
         const struct refused_items *row = &refused_rows[i];
         if (row->api_key != call->api_key) continue;
-        uint8_t *out = call->out, *items;
-        int32_t count;
+        struct wire_array items;
         if (call->api_key == 19) refused_topics(call->out);
-        memcpy(&items, out + row->items_at, sizeof(items));
-        memcpy(&count, out + row->count_at, sizeof(count));
-        for (int32_t j = 0; j < count; j++, items += row->size_bytes) {
-            int16_t *code = (int16_t *)(void *)(items + row->error_at);
+        memcpy(&items, (const uint8_t *)call->out + row->items_at, sizeof(items));
+        for (int32_t j = 0; j < items.count; j++) {
+            uint8_t *item = (uint8_t *)items.items + (size_t)j * row->size_bytes;
+            int16_t *code = (int16_t *)(void *)(item + row->error_at);
             if (*code != KAFKA_NONE) continue;
             *code = error;
-            *(struct view *)(void *)(items + row->words_at) = refused_words(error);
+            *(struct view *)(void *)(item + row->words_at) = refused_words(error);
         }
-        return count > 0;
+        return items.count > 0;
     }
     return false;
 }
