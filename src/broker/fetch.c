@@ -179,7 +179,9 @@ struct view fetch_records(struct request *request, struct log_range *range)
     struct io *io = request->shard->io;
     if (range->size_bytes == 0) return VIEW_EMPTY;
     if (range->size_bytes <= FETCH_COPY_BYTES) {
+        bool failed = request->arena.failed;
         uint8_t *copy = broker_array(request, range->size_bytes, 1);
+        request->arena.failed = failed; /* Without a copy it goes from the file. */
         int64_t got = copy == NULL ? -1
                                    : io_disk_read_cached(io, range->file, copy, range->size_bytes,
                                                          range->at_bytes);

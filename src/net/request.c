@@ -312,11 +312,21 @@ static bool is_first(const struct request *request)
     return request->connection->requests.next == &request->link;
 }
 
+static void answer_lost(struct request *request)
+{
+    connection_close(request->connection, "no memory for an answer"); /* Orphans the request. */
+    request_free(request);
+}
+
 void request_reply(struct request *request, void *response)
 {
     assert(request->state == REQUEST_RUNNING);
+    /* What there was no memory for would be missing in the answer, and pass for what is not there.
+     */
+    bool whole = !request->arena.failed;
     if (request->errand != NULL) {
-        errand_answered(request->errand, response, NULL);
+        errand_answered(request->errand, whole ? response : NULL,
+                        whole ? NULL : "no memory for an answer");
         return;
     }
     struct connection *connection = request->connection;
@@ -327,13 +337,16 @@ void request_reply(struct request *request, void *response)
         request_free(request);
         return;
     }
+    if (!whole) {
+        answer_lost(request);
+        return;
+    }
     struct answer answer;
     answer_measure(request, response, &answer);
     if (is_first(request) && answer.external.count == 0) {
         uint8_t *out = output_reserve(connection, answer.own_bytes);
         if (out == NULL) {
-            connection_close(connection, "no memory for an answer"); /* Orphans the request. */
-            request_free(request);
+            answer_lost(request);
             return;
         }
         answer_encode(&answer, out, NULL);
@@ -344,8 +357,7 @@ void request_reply(struct request *request, void *response)
         return;
     }
     if (!answer_build(request, &answer)) {
-        connection_close(connection, "no memory for an answer");
-        request_free(request);
+        answer_lost(request);
         return;
     }
     request->state = REQUEST_ANSWERED;

@@ -81,7 +81,8 @@ enum request_state {
 
 /* Answer with this response struct (of request->api->response). Encoded before this returns; ranges
  * are sent later. Ends the request: it must not be touched any more. If there is no memory for the
- * answer, or the connection is gone, ranges are released and the connection is closed. */
+ * answer, or was none for a part of it (the request's arena has failed), or the connection is gone,
+ * ranges are released and the connection is closed. */
 void request_reply(struct request *request, void *response);
 
 /* Work for a request that was parked begins, and pauses (or it is ended): its processor time counts

@@ -164,6 +164,29 @@ static void heartbeat_pipeline(void **state)
     rig_close(&rig);
 }
 
+/* An answer that there was no memory for a part of is none (seed 4876: a topic without partitions).
+ */
+static void answer_without_a_part(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, default_settings());
+    rig.beats_park = true;
+    uint8_t frames[128];
+    size_t size = frame_make(frames, 12, 4, 1);
+    int fd = client_open(&rig);
+    client_send(fd, frames, size);
+    turns(&rig, 2);
+    assert_int_equal(rig.parked_count, 1);
+    void *response = request_response(rig.parked[0]);
+    assert_non_null(response);
+    rig.parked[0]->arena.failed = true; /* As of any piece of it. */
+    request_reply(rig.parked[0], response);
+    assert_true(client_closed(&rig, fd));
+    close(fd);
+    rig_close(&rig);
+}
+
 static int64_t charge_nothing(struct shard *shard, struct request *request, bool answered)
 {
     (void)shard, (void)request, (void)answered;
@@ -431,6 +454,7 @@ int main(void)
         cmocka_unit_test(produce_pipeline),
         cmocka_unit_test(heartbeat_pipeline),
         cmocka_unit_test(heartbeats_that_a_quota_counts),
+        cmocka_unit_test(answer_without_a_part),
         cmocka_unit_test(gone),
         cmocka_unit_test(refused_frames),
         cmocka_unit_test(violation),
