@@ -332,6 +332,7 @@ static int load_each(struct load *load, int64_t from, int64_t to, int (*feed)(st
 int load_epochs_rebuild(struct load *load)
 {
     load->log->recovery.index_errors++;
+    epochs_clear(&load->log->epochs); /* A recovery found the late ones; the others come before. */
     return load_each(load, 0, INT64_MAX, load_feed_epoch);
 }
 

@@ -1,6 +1,7 @@
 /* load_test.c - what a start finds of one log on real files: after a stop, after a crash, damaged,
  * with what others left there. Numbers are those of the format's test list (docs/cases.md). */
 #include "log/rig_test.h"
+#include "log/state.h"
 
 static void clean_stop_and_start(void **state)
 {
@@ -135,6 +136,62 @@ static void bad_indexes_are_made_anew(void **state)
     }
 }
 
+/* Write a file of the partition's folder. */
+static void place(struct rig *rig, const char *name, struct view bytes)
+{
+    struct disk_path path = disk_join(disk_join(rig->dir, "t-0").text, name);
+    assert_int_equal(disk_write_synced(rig->io, path.text, bytes), 0);
+}
+
+/* The epochs' file does not hold, and a part of the segments is recovered: those of all segments
+ * are found again. */
+static void epochs_of_before_the_recovery_point(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 1000;
+    for (int32_t epoch = 1; epoch <= 3; epoch++) {
+        if (epoch == 3) {
+            rig_stop(rig);
+            rig_start(rig);
+        }
+        struct log *log = rig_log(rig);
+        assert_int_equal(log_epoch_begin(log, epoch), LOG_OK);
+        rig_fill(rig, log, 10, 100);
+    }
+    rig_crash(rig);
+    place(rig, "leader-epoch-checkpoint", VIEW_EMPTY);
+    rig_start(rig);
+    struct log *log = rig_log(rig);
+    assert_in_range(log_recovered(log)->segments, 1, 2);
+    for (int32_t epoch = 1; epoch <= 3; epoch++) {
+        struct log_epoch_end end = log_epoch_end(log, epoch);
+        assert_int_equal(end.epoch, epoch);
+        assert_int_equal(end.end, 10 * epoch);
+        assert_int_equal(log_epoch_at(log, 10 * epoch - 1), epoch);
+    }
+}
+
+/* A recovery point above what the epochs' file knows would lose an epoch in a crash: also while the
+ * file is being written. */
+static void recovery_point_waits_for_the_epochs_file(void **state)
+{
+    struct rig *rig = *state;
+    struct log *log = rig_log(rig);
+    rig_fill(rig, log, 10, 100);
+    rig_stop(rig);
+    rig_start(rig);
+    log = rig_log(rig);
+    assert_int_equal(log_epoch_begin(log, 2), LOG_OK);
+    rig_fill(rig, log, 10, 100);
+    assert_int_equal(log_recovery_point(log), 10);
+    log_epochs_flush(log);
+    for (int i = 0; i < 10000 && log->epochs_flushing; i++) {
+        assert_int_equal(log_recovery_point(log), 10);
+        rig_turn(rig);
+    }
+    assert_int_equal(log_recovery_point(log), 20);
+}
+
 /* S4: damage below the recovery point is no torn tail: the log is fenced, its files stay. */
 static void damage_below_is_fenced(void **state)
 {
@@ -161,13 +218,6 @@ static void damage_below_is_fenced(void **state)
     struct log_dir_info info;
     logs_dir_info(rig->logs, 0, &info);
     assert_false(info.clean); /* A log that could not be opened earns no mark. */
-}
-
-/* Write a file of the partition's folder. */
-static void place(struct rig *rig, const char *name, struct view bytes)
-{
-    struct disk_path path = disk_join(disk_join(rig->dir, "t-0").text, name);
-    assert_int_equal(disk_write_synced(rig->io, path.text, bytes), 0);
 }
 
 /* What Kafka's compaction of the segments 0 and 10 leaves just before its renames: every second of
@@ -249,6 +299,8 @@ int main(void)
         LOG_TEST(torn_tail_is_cut),
         LOG_TEST(flipped_byte),
         LOG_TEST(bad_indexes_are_made_anew),
+        LOG_TEST(epochs_of_before_the_recovery_point),
+        LOG_TEST(recovery_point_waits_for_the_epochs_file),
         LOG_TEST(damage_below_is_fenced),
         LOG_TEST(leftovers_of_kafkas_compaction),
         LOG_TEST(checkpoints_that_do_not_hold),

@@ -25,7 +25,8 @@ int64_t log_recovery_point(const struct log *log)
         break;
     }
     point = MIN(point, log->recovery_cap);
-    return log->epochs.dirty ? MIN(point, log->epochs_flushed_end) : point;
+    bool behind = log->epochs.dirty || log->epochs_flushing;
+    return behind ? MIN(point, log->epochs_flushed_end) : point;
 }
 
 /* ---- the text of a checkpoint -----------------------------------------------------------------
