@@ -35,7 +35,6 @@ static void deleter_fill(struct client *client)
 static void deleter_answered(struct client *client, const struct wire_link_wait *wait, void *in)
 {
     const struct delete_records_response *response = in;
-    (void)wait;
     for (int32_t i = 0; i < response->topics.count; i++) {
         const struct delete_records_response_delete_records_topic_result *topic =
             &response->topics.items[i];
@@ -48,7 +47,7 @@ static void deleter_answered(struct client *client, const struct wire_link_wait 
             if (partition->error_code != 0)
                 client_error(client, "DeleteRecords", partition->error_code);
             else
-                history_deleted(client->history, log, partition->low_watermark);
+                history_deleted(client->history, log, partition->low_watermark, wait->restarts);
         }
     }
 }

@@ -186,7 +186,9 @@ static bool reader_skips(struct client_reader *reader, uint32_t log)
     return true;
 }
 
-static void reader_fetched(struct client_reader *reader, const struct fetch_response *in)
+static void reader_fetched(struct client_reader *reader,
+                           const struct wire_link_wait *wait,
+                           const struct fetch_response *in)
 {
     bool anew = in->error_code == KAFKA_FETCH_SESSION_ID_NOT_FOUND ||
                 in->error_code == KAFKA_INVALID_FETCH_SESSION_EPOCH;
@@ -214,7 +216,8 @@ static void reader_fetched(struct client_reader *reader, const struct fetch_resp
                 return;
             }
             if (partition->log_start_offset >= 0)
-                history_log_start(reader->client.history, log, partition->log_start_offset);
+                history_log_start(reader->client.history, log, partition->log_start_offset,
+                                  wait->restarts);
             reader_high_watermark(reader, log, partition->high_watermark);
             reader_records(reader, log, partition->records);
             reader->caught_up[log] = reader->offsets[log] == partition->high_watermark;
@@ -226,7 +229,7 @@ static void reader_answered(struct client *client, const struct wire_link_wait *
 {
     struct client_reader *reader = container_of(client, struct client_reader, client);
     if (wait->api == API_FETCH) {
-        reader_fetched(reader, in);
+        reader_fetched(reader, wait, in);
         return;
     }
     const struct list_offsets_response *response = in;

@@ -141,20 +141,24 @@ void history_delete_asked(struct history *history, uint32_t log, int64_t offset)
     history->logs[log].deletable = MAX(history->logs[log].deletable, offset);
 }
 
-void history_log_start(struct history *history, uint32_t log, int64_t offset)
+void history_log_start(struct history *history, uint32_t log, int64_t offset, uint32_t restarts)
 {
     if (offset > history->logs[log].deletable)
         history_violation(history, "I20: log %u begins at %lld, nobody asked for more than %lld",
                           log, (long long)offset, (long long)history->logs[log].deletable);
-    if (history->logs[log].start_restarts != history->restarts) history->logs[log].start = 0;
-    history->logs[log].start_restarts = history->restarts;
+    if (restarts != history->restarts) return;
+    if (history->logs[log].start_restarts != restarts) history->logs[log].start = 0;
+    history->logs[log].start_restarts = restarts;
     history->logs[log].start = MAX(history->logs[log].start, offset);
 }
 
-void history_deleted(struct history *history, uint32_t log, int64_t low_watermark)
+void history_deleted(struct history *history,
+                     uint32_t log,
+                     int64_t low_watermark,
+                     uint32_t restarts)
 {
     history->deletes++;
-    history_log_start(history, log, low_watermark);
+    history_log_start(history, log, low_watermark, restarts);
 }
 
 void history_producer_id(struct history *history, int64_t id)

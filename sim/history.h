@@ -136,10 +136,14 @@ int64_t history_firm_end(const struct history *history, uint32_t log);
 /* Records below the offset are to be deleted; they are, and the log begins there: never behind what
  * anybody asked for (I20). */
 void history_delete_asked(struct history *history, uint32_t log, int64_t offset);
-void history_deleted(struct history *history, uint32_t log, int64_t low_watermark);
+void history_deleted(struct history *history,
+                     uint32_t log,
+                     int64_t low_watermark,
+                     uint32_t restarts);
 
-/* A client was told where the log begins. */
-void history_log_start(struct history *history, uint32_t log, int64_t offset);
+/* A client was told where the log begins; it had asked after so many `restarts`. What a node said
+ * that has crashed since may come late, and need not hold any more. */
+void history_log_start(struct history *history, uint32_t log, int64_t offset, uint32_t restarts);
 
 void history_producer_id(struct history *history, int64_t id);
 

@@ -138,10 +138,10 @@ static void i16_to_i20_ids_topics_and_starts(void **state)
     history_topic(history, 0, (struct uuid){{1}}, 3);
     breaks(history, "I17: topic  has 3 partitions");
     history_delete_asked(history, 0, 7);
-    history_deleted(history, 0, 7);
+    history_deleted(history, 0, 7, 0);
     breaks(history, NULL);
     history_delete_asked(history, 0, 7);
-    history_log_start(history, 0, 8);
+    history_log_start(history, 0, 8, 0);
     breaks(history, "I20: log 0 begins at 8");
     test_free(history);
 }

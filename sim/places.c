@@ -187,6 +187,7 @@ void places_ask(struct places *places, struct places_one *one)
     one->start_low = log->start_restarts == places->history->restarts ? log->start : 0;
     one->high_low = log->high_watermark;
     one->epoch_low = log->leader_epoch;
+    one->restarts = places->history->restarts;
     one->quiet = places->history->quiet;
 }
 
@@ -235,7 +236,7 @@ bool places_answered(struct places *places, struct places_one *one)
     else if (record && one->offset >= 0)
         history_high_watermark(history, one->log, one->offset + 1);
     else if (one->timestamp == PLACES_EARLIEST)
-        history_log_start(history, one->log, one->offset);
+        history_log_start(history, one->log, one->offset, one->restarts);
     if (one->timestamp == PLACES_LATEST && one->version >= 4)
         history_leader_epoch(history, one->log, one->epoch);
     history_leader_epoch(history, one->log, one->current_epoch);

@@ -42,6 +42,7 @@ struct places_one {
     /* As it was when the question was sent, and when the answer came. */
     int64_t start_low, start_high, high_low;
     int32_t epoch_low;
+    uint32_t restarts;
     bool quiet;
 
     /* The answer. */

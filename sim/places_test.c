@@ -132,6 +132,25 @@ static void p3_places(void **state)
     TOLD("P3: nothing", .timestamp = PLACES_PENDING, .offset = 0, .timestamp_ms = -1, .epoch = -1);
 }
 
+/* Where the log began may be forgotten by a crash, and be told later than by the node after it. */
+static void p3_a_start_told_before_a_crash_may_come_late(void **state)
+{
+    (void)state;
+    for (uint32_t asked_after = 1; asked_after <= 2; asked_after++) {
+        struct bed *bed = bed_new();
+        struct places_one one = {.version = 11, .timestamp = PLACES_EARLIEST, .current_epoch = -1};
+        bed->history.restarts = 2;
+        history_delete_asked(&bed->history, 0, 2);
+        history_deleted(&bed->history, 0, 2, asked_after);
+        places_ask(&bed->places, &one);
+        one.timestamp_ms = -1;
+        assert_true(places_answered(&bed->places, &one));
+        assert_int_equal(history_violated(&bed->history), asked_after == 2);
+        history_free(&bed->history);
+        free(bed);
+    }
+}
+
 static void p4_epochs(void **state)
 {
     static const int64_t ends[] = {3, 3, 6, 6, 6, RECORDS};
@@ -185,8 +204,12 @@ static void p5_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p1_by_time), cmocka_unit_test(p2_largest),  cmocka_unit_test(p3_places),
-        cmocka_unit_test(p4_epochs),  cmocka_unit_test(p5_refusals),
+        cmocka_unit_test(p1_by_time),
+        cmocka_unit_test(p2_largest),
+        cmocka_unit_test(p3_places),
+        cmocka_unit_test(p3_a_start_told_before_a_crash_may_come_late),
+        cmocka_unit_test(p4_epochs),
+        cmocka_unit_test(p5_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,8 +78,8 @@ void wire_link_send(struct wire_link *link, int16_t api_key, int16_t version, co
     used += wire_encode(body, message, at + 4 + used, NULL, 0, &gaps);
     assert(used == size);
     link->out_size += 4 + (uint32_t)size;
-    link->waits[link->wait_count++] =
-        (struct wire_link_wait){header.correlation_id, api_key, version, link->history->troubles};
+    link->waits[link->wait_count++] = (struct wire_link_wait){
+        header.correlation_id, api_key, version, link->history->troubles, link->history->restarts};
     if (link->wait_count == 1) link->silent_ms = io_now_ms(link->io) + WIRE_LINK_SILENCE_MS;
     io_stream_want(link->io, link->stream, IO_READABLE | IO_WRITABLE);
 }

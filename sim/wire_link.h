@@ -16,7 +16,7 @@
 struct wire_link_wait {
     int32_t correlation;
     int16_t api, version;
-    uint32_t troubles; /* Of the history, when it was sent. */
+    uint32_t troubles, restarts; /* Of the history, when it was sent. */
 };
 
 struct wire_link {
