@@ -21,7 +21,6 @@
 #define API_HEARTBEAT   12
 #define API_LEAVE_GROUP 13
 #define API_SYNC_GROUP  14
-#define LOADING_US      5000000 /* Longer than any load, pauses included. */
 #define NUDGE_MS        20000
 #define MEMBERS_VERSION 3 /* From here on LeaveGroup names members. */
 
@@ -254,7 +253,7 @@ static void classic_joined(struct client_member *member,
                            const struct client_call *call,
                            const struct join_group_response *in)
 {
-    client_member_told(member, in->error_code);
+    client_member_told(member, call, in->error_code);
     struct membership_seat *seat = client_member_seat(member);
     if (in->error_code == KAFKA_MEMBER_ID_REQUIRED || in->error_code == 0) {
         if (in->member_id.size >= sizeof(seat->member_id) || in->member_id.size == 0) {
@@ -283,7 +282,7 @@ static void classic_synced(struct client_member *member,
                            const struct client_call *call,
                            const struct sync_group_response *in)
 {
-    client_member_told(member, in->error_code);
+    client_member_told(member, call, in->error_code);
     struct membership_seat *seat = client_member_seat(member);
     bool owns[HISTORY_LOGS_MAX] = {false};
     if (in->error_code != 0) {
@@ -302,7 +301,7 @@ static void classic_synced(struct client_member *member,
             owns[(uint32_t)t * HISTORY_PARTITIONS_MAX + (uint32_t)item->partitions.items[p]] = true;
     }
     int64_t now_us = client_member_now_us(member);
-    seat->in = seat->durable = true;
+    membership_in(member->group, member->seat);
     seat->epoch = call->epoch;
     member->state = MEMBER_IN;
     membership_generation(member->group, call->epoch, call->sent_us, now_us);
@@ -334,12 +333,12 @@ static void classic_beaten(struct client_member *member,
                            const struct client_call *call,
                            const struct heartbeat_response *in)
 {
-    client_member_told(member, in->error_code);
+    client_member_told(member, call, in->error_code);
     member->group->held_ms += (uint64_t)in->throttle_time_ms;
     const struct history *history = member->client.history;
     if (call->ghost) {
         bool good = in->error_code == 0 || in->error_code == KAFKA_REBALANCE_IN_PROGRESS;
-        if (client_member_now_us(member) < history->restart_us + LOADING_US) return;
+        if (!membership_is_loaded(member->group, call->sent_us)) return;
         /* Of another ghost than the one that is remembered now nothing is known any more. */
         if (good && call->epoch == member->ghost.epoch &&
             membership_is_final(member->group, true, member->ghost.epoch, member->ghost.restarts))
@@ -350,9 +349,7 @@ static void classic_beaten(struct client_member *member,
     }
     if (member->state != MEMBER_IN || client_member_seat(member)->epoch != call->epoch) return;
     if (in->error_code == 0) {
-        /* A coordinator that loads says yes to every heartbeat, as Kafka does. */
-        if (client_member_now_us(member) > history->restart_us + LOADING_US)
-            client_member_renew(member, call);
+        if (membership_is_loaded(member->group, call->sent_us)) client_member_renew(member, call);
         classic_nudge(member);
         for (uint32_t t = 0; t < history->topic_count; t++) /* A consumer looks at its topics. */
             if (history->topics[t].known != member->known_topics[t]) member->state = MEMBER_JOINING;
@@ -361,11 +358,13 @@ static void classic_beaten(struct client_member *member,
     }
 }
 
-static void classic_left(struct client_member *member, const struct leave_group_response *in)
+static void classic_left(struct client_member *member,
+                         const struct client_call *call,
+                         const struct leave_group_response *in)
 {
     int16_t error = in->error_code;
     if (error == 0 && in->members.count > 0) error = in->members.items[0].error_code;
-    client_member_told(member, error);
+    client_member_told(member, call, error);
     switch (error) {
     case 0:
     case KAFKA_UNKNOWN_MEMBER_ID:
@@ -384,7 +383,7 @@ static void classic_answered(struct client_member *member, const struct client_c
         if (member->state == MEMBER_SYNCING) classic_synced(member, call, in);
         break;
     case API_HEARTBEAT: classic_beaten(member, call, in); break;
-    default: classic_left(member, in);
+    default: classic_left(member, call, in);
     }
 }
 

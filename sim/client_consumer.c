@@ -187,7 +187,7 @@ static void consumer_alive(struct client_member *member,
     if (call->epoch == 0)
         membership_joined(member->group, member->seat, call->sent_us, client_member_now_us(member));
     if (seat->epoch != in->member_epoch) member->group->changes++;
-    seat->in = seat->durable = true;
+    membership_in(member->group, member->seat);
     seat->epoch = in->member_epoch;
     commits_fence(member->commits, member->seat, seat->epoch, client_member_now_us(member));
     member->state = MEMBER_IN;
@@ -228,7 +228,7 @@ static void consumer_answered(struct client_member *member,
                               void *response)
 {
     const struct consumer_group_heartbeat_response *in = response;
-    client_member_told(member, in->error_code);
+    client_member_told(member, call, in->error_code);
     member->group->held_ms += (uint64_t)in->throttle_time_ms;
     if (call->ghost) {
         if (in->error_code == 0 && !member->group->mixed)

@@ -15,7 +15,9 @@
 #define API_OFFSET_COMMIT 8
 #define API_OFFSET_FETCH  9
 #define API_FIND          10
+#define API_HEARTBEAT     12
 #define KEYS_VERSION      4 /* From here on FindCoordinator asks for many. */
+#define ERROR_VERSION     2 /* From here on OffsetFetch tells an error of the group. */
 #define GROUPS_VERSION    8 /* From here on OffsetFetch asks for groups. */
 
 static struct client_member *member_of(struct client *client)
@@ -48,8 +50,24 @@ void client_member_send(struct client_member *member,
     wire_link_send(&member->client.link, call->api, member->versions[call->api], message);
 }
 
-void client_member_told(struct client_member *member, int16_t error)
+/* Does a coordinator that has yet to load the group, or is none, never answer so? */
+static bool answer_is_of_a_loaded_group(const struct client_call *call, int16_t error)
 {
+    switch (error) {
+    case 0: return call->api != API_FIND && call->api != API_HEARTBEAT;
+    case KAFKA_ILLEGAL_GENERATION:
+    case KAFKA_UNKNOWN_MEMBER_ID:
+    case KAFKA_REBALANCE_IN_PROGRESS:
+    case KAFKA_MEMBER_ID_REQUIRED:
+    case KAFKA_FENCED_INSTANCE_ID: return true;
+    default: return false;
+    }
+}
+
+void client_member_told(struct client_member *member, const struct client_call *call, int16_t error)
+{
+    if (answer_is_of_a_loaded_group(call, error))
+        membership_loaded(member->group, call->sent_us, client_member_now_us(member));
     if (member->client.history->print)
         printf("%10s    %s is told %d\n", "", client_member_seat(member)->member_id, error);
 }
@@ -224,6 +242,8 @@ static void member_offsets_fetched(struct client_member *member,
         client_error(&member->client, "OffsetFetch", error);
         return;
     }
+    if (member->versions[API_OFFSET_FETCH] >= ERROR_VERSION)
+        client_member_told(member, call, error);
     for (int32_t i = 0; !grouped && i < in->topics.count; i++) {
         int32_t topic =
             client_topic_of(&member->client, in->topics.items[i].name, (struct uuid){{0}});
@@ -260,11 +280,13 @@ static void member_find(struct client_member *member)
     client_member_send(member, &(struct client_call){.api = API_FIND}, &request);
 }
 
-static void member_found(struct client_member *member, const struct find_coordinator_response *in)
+static void member_found(struct client_member *member,
+                         const struct client_call *call,
+                         const struct find_coordinator_response *in)
 {
     int16_t error =
         in->coordinators.count == 1 ? in->coordinators.items[0].error_code : in->error_code;
-    client_member_told(member, error);
+    client_member_told(member, call, error);
     if (error != 0)
         client_error(&member->client, "FindCoordinator", error);
     else
@@ -404,7 +426,7 @@ static void member_commit_told(struct client_member *member,
                                int16_t error)
 {
     bool same = client_member_seat(member)->epoch == call->epoch && member->state == MEMBER_IN;
-    client_member_told(member, error);
+    client_member_told(member, call, error);
     switch (error) {
     case 0:
     case KAFKA_REBALANCE_IN_PROGRESS: return;
@@ -427,7 +449,7 @@ static void member_answered(struct client *client, const struct wire_link_wait *
     member->call_count--;
     memmove(member->calls, member->calls + 1, member->call_count * sizeof(call));
     if (call.api == API_FIND)
-        member_found(member, in);
+        member_found(member, &call, in);
     else if (call.api == API_OFFSET_COMMIT)
         member_commit_told(member, &call, member_committed(member, &call, in));
     else if (call.api == API_OFFSET_FETCH)

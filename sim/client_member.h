@@ -105,8 +105,10 @@ void client_member_send(struct client_member *member,
                         const struct client_call *call,
                         const void *message);
 
-/* For a reader of the trace: what an answer says. */
-void client_member_told(struct client_member *member, int16_t error);
+/* What an answer says: for a reader of the trace, and of whether the group is loaded. */
+void client_member_told(struct client_member *member,
+                        const struct client_call *call,
+                        int16_t error);
 
 /* The answer was good. */
 void client_member_renew(struct client_member *member, const struct client_call *call);

@@ -127,6 +127,7 @@ static void watcher_ask_classic(struct client_watcher *watcher)
     wire_defaults(&wire_describe_groups_request, &request);
     request.groups.items = &name;
     request.groups.count = 1;
+    watcher->asked_us = sim_now_us(watcher->world);
     wire_link_send(&watcher->client.link, API_DESCRIBE_GROUPS, 5, &request);
 }
 
@@ -137,6 +138,7 @@ static void watcher_ask(struct client_watcher *watcher)
     wire_defaults(&wire_consumer_group_describe_request, &request);
     request.group_ids.items = &name;
     request.group_ids.count = 1;
+    watcher->asked_us = sim_now_us(watcher->world);
     wire_link_send(&watcher->client.link, API_CONSUMER_GROUP_DESCRIBE, 1, &request);
 }
 
@@ -190,11 +192,18 @@ static void watcher_told(struct client_watcher *watcher, const char *tale)
     watcher->matched++;
 }
 
+static void watcher_sees_loaded(struct client_watcher *watcher)
+{
+    membership_loaded(watcher->watched[watcher->asked].group, watcher->asked_us,
+                      sim_now_us(watcher->world));
+}
+
 static void watcher_classic(struct client_watcher *watcher,
                             const struct describe_groups_response *in)
 {
     char tale[sizeof(watcher->watched[0].tale)];
     int16_t error = in->groups.count == 1 ? in->groups.items[0].error_code : -1;
+    if (error == 0) watcher_sees_loaded(watcher);
     if (error != 0) {
         client_error(&watcher->client, "DescribeGroups", error);
     } else if (view_is(in->groups.items[0].group_state, "Dead")) { /* Never was, or has ended. */
@@ -215,6 +224,7 @@ static void watcher_answered(struct client *client, const struct wire_link_wait 
         return;
     }
     int16_t error = described->groups.count == 1 ? described->groups.items[0].error_code : -1;
+    if (error == 0) watcher_sees_loaded(watcher);
     if (error == KAFKA_GROUP_ID_NOT_FOUND) {
         watcher_ask_classic(watcher);
     } else if (error != 0) {
@@ -254,7 +264,7 @@ struct client_watcher *client_watcher_new(const struct client_seat *seat)
     return watcher;
 }
 
-void client_watcher_watches(struct client_watcher *watcher, const struct membership *group)
+void client_watcher_watches(struct client_watcher *watcher, struct membership *group)
 {
     assert(watcher->count < HISTORY_GROUPS_MAX);
     watcher->watched[watcher->count++].group = group;

@@ -9,7 +9,7 @@
 #include "sim/membership.h"
 
 struct client_watched {
-    const struct membership *group;
+    struct membership *group;
     bool told; /* In this audit it was as its members see it. */
     char tale[1024];
     uint64_t changes; /* Of the group, when the tale was told. */
@@ -22,12 +22,13 @@ struct client_watcher {
     uint32_t count;
     bool audit;
     uint64_t asked_changes; /* Of the group that is asked for. */
+    int64_t asked_us;
     uint32_t asked;
     uint32_t matched, compared; /* Tales. */
 };
 
 struct client_watcher *client_watcher_new(const struct client_seat *seat);
-void client_watcher_watches(struct client_watcher *watcher, const struct membership *group);
+void client_watcher_watches(struct client_watcher *watcher, struct membership *group);
 
 /* From now on every group is to be described as its members see it. */
 void client_watcher_audits(struct client_watcher *watcher);

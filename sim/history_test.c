@@ -1,5 +1,5 @@
-/* history_test.c - the order within a producer (I9) and the owners within a group (I13) are seen to
- * be broken, and only then. */
+/* history_test.c - the order within a producer (I9), the owners within a group (I13), who replaced
+ * whom (I15) and who was removed (kept) are seen to be broken, and only then. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,6 +200,58 @@ static void i13_who_asked_since_may_have_its_place(void **state)
     test_free(history);
 }
 
+/* Seat 0 is let in; then 1, with its instance id, takes its place, and `written` is whether it was
+ * acknowledged from the log. Then seat 0 speaks, behind a restart or not. Does that pass? */
+static bool replaced_may_speak(bool written, bool restart)
+{
+    struct history *history = history_new();
+    struct membership *group = group_new(history);
+    membership_joined(group, 0, 1000, 1100);
+    membership_in(group, 0);
+    membership_joined(group, 1, 2000, 2100);
+    if (written) membership_in(group, 1);
+    history->restarts += restart;
+    membership_renew(group, 0, 3000, 3100);
+    bool passes = !history_violated(history);
+    test_free(group);
+    test_free(history);
+    return passes;
+}
+
+static void i15_a_place_is_taken_for_good_from_the_log(void **state)
+{
+    (void)state;
+    assert_false(replaced_may_speak(false, false));
+    assert_false(replaced_may_speak(true, false));
+    assert_false(replaced_may_speak(true, true));
+    assert_true(replaced_may_speak(false, true));
+}
+
+static void kept_a_beat_counts_once_the_group_is_loaded(void **state)
+{
+    (void)state;
+    struct history *history = history_new();
+    struct membership *group = group_new(history);
+    history->restart_us = 1000;
+    assert_false(membership_is_loaded(group, 9000000)); /* However long it takes. */
+    membership_loaded(group, 900, 2000);                /* From before the restart. */
+    assert_false(membership_is_loaded(group, 9000000));
+    membership_loaded(group, 1500, 2000);
+    assert_false(membership_is_loaded(group, 1900)); /* Sent while it may have been loading. */
+    assert_true(membership_is_loaded(group, 2001));
+    membership_loaded(group, 2500, 3000);
+    assert_true(membership_is_loaded(group, 2001)); /* The first time counts. */
+    history->trouble_us = INT64_MAX;
+    assert_false(membership_is_loaded(group, 9000000));
+    history->trouble_us = 4000;
+    membership_loaded(group, 3900, 4100);
+    assert_false(membership_is_loaded(group, 9000000));
+    membership_loaded(group, 4100, 4200);
+    assert_true(membership_is_loaded(group, 9000000));
+    test_free(group);
+    test_free(history);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +262,8 @@ int main(void)
         cmocka_unit_test(i16_to_i20_ids_topics_and_starts),
         cmocka_unit_test(i13_one_owner),
         cmocka_unit_test(i13_who_asked_since_may_have_its_place),
+        cmocka_unit_test(i15_a_place_is_taken_for_good_from_the_log),
+        cmocka_unit_test(kept_a_beat_counts_once_the_group_is_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,11 +47,29 @@ static void check_owners(struct membership *group, uint32_t at, int64_t now_us)
 void membership_renew(struct membership *group, uint32_t at, int64_t sent_us, int64_t now_us)
 {
     struct membership_seat *seat = &group->seats[at];
-    if (seat->fenced_us > 0 && sent_us > seat->fenced_us)
+    bool final = seat->fenced_for_good || seat->fenced_restarts == group->history->restarts;
+    if (seat->fenced_us > 0 && sent_us > seat->fenced_us && final)
         history_violation(group->history, "I15: %s: %s lives, another %s has taken its place",
                           group->name, seat->member_id, seat->instance);
     seat->good_us = MAX(seat->good_us, sent_us);
     check_owners(group, at, now_us);
+}
+
+/* Since when the node has been as it is now: nothing has made it load a group. */
+static int64_t steady_since_us(const struct history *history)
+{
+    return MAX(history->restart_us, history->trouble_us);
+}
+
+void membership_loaded(struct membership *group, int64_t sent_us, int64_t now_us)
+{
+    int64_t since_us = steady_since_us(group->history);
+    if (sent_us > since_us && group->loaded_us <= since_us) group->loaded_us = now_us;
+}
+
+bool membership_is_loaded(const struct membership *group, int64_t sent_us)
+{
+    return group->loaded_us > steady_since_us(group->history) && sent_us > group->loaded_us;
 }
 
 void membership_joins(struct membership *group, uint32_t at, int64_t now_us)
@@ -62,11 +80,25 @@ void membership_joins(struct membership *group, uint32_t at, int64_t now_us)
             group->seats[i].doubtful = true;
 }
 
+/* The seat `by` has its place now. What was so already stays. */
+static void seat_fence(struct membership *group,
+                       struct membership_seat *seat,
+                       uint32_t by,
+                       int64_t now_us)
+{
+    uint32_t restarts = group->history->restarts;
+    if (seat->fenced_us > 0 && (seat->fenced_for_good || seat->fenced_restarts == restarts)) return;
+    seat->fenced_us = now_us;
+    seat->fenced_by = by;
+    seat->fenced_restarts = restarts;
+    seat->fenced_for_good = false;
+}
+
 void membership_joined(struct membership *group, uint32_t at, int64_t sent_us, int64_t now_us)
 {
     struct membership_seat *seat = &group->seats[at];
     seat->fenced_us = 0;
-    seat->doubtful = false;
+    seat->fenced_for_good = seat->doubtful = false;
     seat->joined_us = now_us;
     for (uint32_t i = 0; i < group->seat_count; i++) {
         struct membership_seat *other = &group->seats[i];
@@ -74,10 +106,22 @@ void membership_joined(struct membership *group, uint32_t at, int64_t sent_us, i
         seat->doubtful = seat->doubtful || other->asked_us > sent_us;
         if (other->joined_us == 0) continue;
         other->good_us = 0;
-        if (other->joined_us < sent_us)
-            other->fenced_us = other->fenced_us == 0 ? now_us : other->fenced_us;
-        else
+        if (other->joined_us >= sent_us)
             other->doubtful = seat->doubtful = true;
+        else
+            seat_fence(group, other, at, now_us);
+    }
+}
+
+void membership_in(struct membership *group, uint32_t at)
+{
+    struct membership_seat *seat = &group->seats[at];
+    seat->in = seat->durable = true;
+    for (uint32_t i = 0; i < group->seat_count; i++) {
+        struct membership_seat *other = &group->seats[i];
+        if (other->fenced_us > 0 && other->fenced_by == at &&
+            other->fenced_restarts == group->history->restarts)
+            other->fenced_for_good = true;
     }
 }
 
@@ -113,7 +157,7 @@ void membership_out(struct membership *group, uint32_t at)
     struct membership_seat *seat = &group->seats[at];
     seat->in = seat->durable = false;
     seat->good_us = seat->fenced_us = seat->joined_us = 0;
-    seat->doubtful = false;
+    seat->fenced_for_good = seat->doubtful = false;
     seat->epoch = 0;
     memset(seat->owns, 0, sizeof(seat->owns));
     group->changes++;
