@@ -2,10 +2,10 @@
  *
  * The batches go from the receive buffer to the file as they are. Each partition of the request is
  * a small state machine: OPENING (its log is not in memory yet, or is at its cap), WAITING
- * (appended, its end not yet reached), DONE. The request is answered when all are DONE or its
- * timeout is over. Order of checks and codes: Kafka's ReplicaManager and KafkaApis (docs/log.md).
- * acks=1 waits for the written end, acks=all for the high watermark, which counts this node by its
- * durable end. */
+ * (appended, its end not yet reached), DONE. What came first to a partition is appended first. The
+ * request is answered when all are DONE or its timeout is over. Order of checks and codes: Kafka's
+ * ReplicaManager and KafkaApis (docs/log.md). acks=1 waits for the written end, acks=all for the
+ * high watermark, which counts this node by its durable end. */
 #include "broker/broker.h"
 #include "gen/produce_request.h"
 #include "gen/produce_response.h"
@@ -15,11 +15,12 @@
 
 struct produce;
 
-enum produce_state { PRODUCE_OPENING, PRODUCE_WAITING, PRODUCE_DONE };
+enum produce_state { PRODUCE_NEW, PRODUCE_OPENING, PRODUCE_WAITING, PRODUCE_DONE };
 
 struct produce_part {
     struct replica_wait wait;
-    struct list busy; /* In node->produces_busy: its directory has too much unsynced. */
+    struct list opening; /* In replica->opening. */
+    struct list busy;    /* In node->produces_busy: its directory has too much unsynced. */
     struct produce *produce;
     struct replica *replica;
     struct view records;
@@ -38,9 +39,25 @@ struct produce {
     struct shard_timer timeout;
 };
 
+static void produce_become(struct produce_part *part, enum produce_state state)
+{
+    if (state != PRODUCE_OPENING)
+        list_remove(&part->opening);
+    else if (part->state != PRODUCE_OPENING)
+        list_append(&part->replica->opening, &part->opening);
+    part->state = state;
+}
+
+/* Does an earlier one wait for the log to open? It may be open, and they are about to be told. */
+static bool produce_overtakes(const struct produce_part *part)
+{
+    const struct list *opening = &part->replica->opening;
+    return !list_empty(opening) && opening->next != &part->opening;
+}
+
 static void produce_fail(struct produce_part *part, int16_t error)
 {
-    part->state = PRODUCE_DONE;
+    produce_become(part, PRODUCE_DONE);
     part->out->error_code = error;
     part->out->base_offset = -1;
     part->out->log_append_time_ms = -1;
@@ -158,8 +175,8 @@ static void produce_appended(struct produce_part *part, const struct log_appende
     part->out->log_append_time_ms = appended->append_time_ms;
     part->out->log_start_offset = log_start(part->replica->log);
     part->offset_end = appended->offset_end;
-    part->state = PRODUCE_WAITING;
-    if (part->produce->acks == 0 || produce_reached(part)) part->state = PRODUCE_DONE;
+    bool done = part->produce->acks == 0 || produce_reached(part);
+    produce_become(part, done ? PRODUCE_DONE : PRODUCE_WAITING);
 }
 
 /* Try the append; the part is OPENING, WAITING or DONE afterwards. */
@@ -176,6 +193,7 @@ static void produce_append(struct produce_part *part)
     list_remove(&part->busy);
     /* Nobody overtakes who waits: a smaller append might fit where an earlier one did not. */
     if (result == LOG_OK && !list_empty(&node->produces_busy)) result = LOG_E_BUSY;
+    if (result == LOG_OK && produce_overtakes(part)) result = LOG_LATER;
     if (result == LOG_OK) {
         struct log_append in = {
             .buf = request->buf,
@@ -193,7 +211,7 @@ static void produce_append(struct produce_part *part)
     if (result == LOG_OK || result == LOG_DUPLICATE)
         produce_appended(part, &appended);
     else if (result == LOG_LATER || result == LOG_E_BUSY)
-        part->state = PRODUCE_OPENING;
+        produce_become(part, PRODUCE_OPENING);
     else
         produce_refused(part, result, &appended);
 }
@@ -205,6 +223,7 @@ static void produce_detach(struct produce *produce)
     for (uint32_t i = 0; i < produce->part_count; i++) {
         replica_wait_end(&produce->parts[i].wait);
         list_remove(&produce->parts[i].busy);
+        produce_become(&produce->parts[i], PRODUCE_DONE);
     }
     shard_timer_cancel(&produce->timeout);
 }
@@ -246,7 +265,7 @@ static void produce_wake(struct replica_wait *wait, struct replica *replica, int
     } else if (partition_role(replica->state) != PARTITION_LEADER) {
         produce_fail(part, KAFKA_NOT_LEADER_OR_FOLLOWER);
     } else if (produce_reached(part)) {
-        part->state = PRODUCE_DONE;
+        produce_become(part, PRODUCE_DONE);
     }
     produce_settle(part);
 }
@@ -304,6 +323,7 @@ static void produce_part_begin(struct node *node,
                                const struct produce_request_partition_produce_data *in)
 {
     list_init(&part->wait.link);
+    list_init(&part->opening);
     list_init(&part->busy);
     part->wait.wake = produce_wake;
     part->records = in->records;
@@ -347,6 +367,7 @@ static bool produce_topic_begin(struct node *node,
         wire_struct_defaults(&wire_produce_response_partition_produce_response_shape, part->out);
         if (by_id && topic == NULL) {
             list_init(&part->wait.link);
+            list_init(&part->opening);
             list_init(&part->busy);
             part->out->index = in->partition_data.items[i].index;
             produce_fail(part, KAFKA_UNKNOWN_TOPIC_ID);

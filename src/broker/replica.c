@@ -149,6 +149,7 @@ static struct replica *replica_make(struct node *node,
     replica->key = replica_key_of(topic->id, partition);
     replica->by_id.key = view_of(replica->key.bytes, sizeof(replica->key.bytes));
     list_init(&replica->waits);
+    list_init(&replica->opening);
     list_init(&replica->recovered);
     list_init(&replica->placed);
     list_init(&replica->watch.link);

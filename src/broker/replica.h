@@ -37,6 +37,7 @@ struct replica {
     struct partition *state;
     struct log_watch watch;
     struct list waits;
+    struct list opening;      /* Requests that wait for the log to open, in order (produce.c). */
     struct list link;         /* In the order of their making. */
     struct list recovered;    /* In node->recovered: the control part is to be told. */
     struct list placed;       /* In node->placed: the control part is to be told where it lies. */
