@@ -172,8 +172,8 @@ void consumer_group_loaded(struct group *group)
         groups, group->id, VIEW("consumer.session.timeout.ms"), &groups->consumer_options.session);
     list_foreach (link, &group->consumer->member_list) {
         struct consumer_member *member = container_of(link, struct consumer_member, link);
-        /* As Kafka: of classic members too, until they speak. */
-        group_timer_set(group, &member->session, groups->now_ms + session_ms);
+        int64_t own_ms = member->said.classic ? member->said.session_ms : session_ms;
+        group_timer_set(group, &member->session, groups->now_ms + own_ms);
         if (member->now.state != CONSUMER_UNREVOKED) continue;
         member->rebalance_epoch = member->now.epoch;
         group_timer_set(group, &member->rebalance, groups->now_ms + member->said.rebalance_ms);

@@ -260,6 +260,19 @@ static void session_is_its_own(void **state)
     assert_int_equal(crig_group(rig)->consumer->members.count, 1);
 }
 
+/* After a load too (seeds 45673, 56693: another length let others have what a silent one held). */
+static void session_is_its_own_after_a_load(void **state)
+{
+    struct crig *rig = *state;
+    (void)mixed(rig);
+    crig_reload(rig);
+    int64_t at_ms = rig->now;
+    crig_until(rig, at_ms + 4999);
+    assert_int_equal(crig_group(rig)->consumer->members.count, 2);
+    crig_until(rig, at_ms + 5000);
+    assert_int_equal(crig_group(rig)->consumer->members.count, 1);
+}
+
 static void join_refusals(void **state) /* 13.2, T168 */
 {
     struct crig *rig = *state;
@@ -495,6 +508,7 @@ int main(void)
         CASE(beats),
         CASE(timers),
         CASE(session_is_its_own),
+        CASE(session_is_its_own_after_a_load),
         CASE(timer_after_silence),
         CASE(join_refusals),
         CASE(upgrade),
