@@ -160,6 +160,7 @@ static enum groups_result apply_assigned(const struct applying *a)
     if (in == NULL && group->targets.count > 0) return GROUPS_E_FAULT;
     group->assignment_epoch = in == NULL ? -1 : in->assignment_epoch;
     group->assigned_wall_ms = in == NULL ? 0 : in->assignment_timestamp;
+    group->assigned_ms = group->groups->now_ms;
     return GROUPS_OK;
 }
 

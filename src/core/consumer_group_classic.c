@@ -50,8 +50,20 @@ static bool awaited_is_free(const struct consumer_member *member)
     return true;
 }
 
-static bool is_to_rejoin(const struct consumer_member *member)
+/* An assignment was put off, and may be made now: only who joins has it made. */
+static bool assignment_is_due(const struct consumer_group *group, int64_t now_ms)
 {
+    const struct groups *groups = group->groups;
+    if (group->epoch <= group->assignment_epoch) return false;
+    return now_ms >=
+           group->assigned_ms + consumer_group_interval(groups, group->group->id,
+                                                        VIEW("consumer.assignment.interval.ms"),
+                                                        &groups->consumer_options.assignment);
+}
+
+static bool is_to_rejoin(const struct consumer_member *member, int64_t now_ms)
+{
+    if (assignment_is_due(member->group->consumer, now_ms)) return true;
     if (member->now.epoch < member->group->consumer->assignment_epoch) return true;
     if (member->now.state == CONSUMER_UNREVOKED) return true;
     return member->now.state == CONSUMER_UNRELEASED && awaited_is_free(member);
@@ -64,7 +76,7 @@ enum kafka_error consumer_group_classic_beat(struct group *group, const struct g
     if (error != KAFKA_NONE) return error;
     if (beat->generation != member->now.epoch) return KAFKA_ILLEGAL_GENERATION;
     consumer_group_contact(member, beat->arrived_ms);
-    if (!is_to_rejoin(member)) return KAFKA_NONE;
+    if (!is_to_rejoin(member, beat->arrived_ms)) return KAFKA_NONE;
     join_timer_set(member, beat->arrived_ms); /* A beat is no step: the last one may be long ago. */
     return KAFKA_REBALANCE_IN_PROGRESS;
 }

@@ -95,6 +95,7 @@ struct consumer_group {
     int32_t epoch;
     int32_t assignment_epoch;
     int64_t assigned_wall_ms; /* 0: the next assignment is not delayed. */
+    int64_t assigned_ms;      /* When this node learned of that. */
     int64_t hash;             /* Of the topics that members want. */
     bool legacy_metadata;     /* A record 4 was loaded: its tombstone is due. */
     struct map members;
