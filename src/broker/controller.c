@@ -69,41 +69,29 @@ void controller_fail(struct controller *c, const char *why)
 
 /* ---- loading ------------------------------------------------------------------------------ */
 
-struct follower {
-    struct node *node;
-    struct controller *controller; /* To be loaded as well; NULL: only the broker's image. */
+struct loading {
+    struct controller *controller;
     struct arena *arena;
-    bool bad;
 };
 
-static bool follow_record(void *context,
-                          const struct batch_header *batch,
-                          int64_t offset,
-                          bool control,
-                          struct view key,
-                          struct view value)
+/* The other shards are not turning yet: their images are loaded along. */
+static bool loading_record(void *context,
+                           const struct batch_header *batch,
+                           int64_t offset,
+                           bool control,
+                           struct view key,
+                           struct view value)
 {
-    struct follower *f = context;
-    if (control) {
-        if (f->controller != NULL)
-            f->bad = f->bad || !quorum_control(f->controller->quorum, key, value, offset);
-        return !f->bad;
-    }
+    struct loading *loading = context;
+    struct controller *c = loading->controller;
+    if (control) return quorum_control(c->quorum, key, value, offset);
     struct step_record record;
-    arena_reset(f->arena);
-    if (!step_decode(value, f->arena, &record)) {
-        f->bad = true;
-        return false;
-    }
-    /* At the load the other shards are not turning yet: theirs are loaded along. */
-    uint32_t images = f->controller != NULL ? f->node->count : 1;
-    for (uint32_t i = 0; i < images && !f->bad; i++)
-        f->bad =
-            image_apply(f->node->peers[i]->image, &record, offset, batch->base_offset) != IMAGE_OK;
-    if (!f->bad && f->controller != NULL)
-        f->bad = image_apply(cluster_image(f->controller->cluster), &record, offset,
-                             batch->base_offset) != IMAGE_OK;
-    return !f->bad;
+    int64_t base = batch->base_offset;
+    arena_reset(loading->arena);
+    if (!step_decode(value, loading->arena, &record)) return false;
+    for (uint32_t i = 0; i < c->node->count; i++)
+        if (image_apply(c->node->peers[i]->image, &record, offset, base) != IMAGE_OK) return false;
+    return image_apply(cluster_image(c->cluster), &record, offset, base) == IMAGE_OK;
 }
 
 static void controller_answer(struct controller *c, int64_t high_watermark)
@@ -491,8 +479,8 @@ static int controller_load(struct controller *c)
     struct node *node = c->node;
     struct arena arena;
     arena_init(&arena, node->mem, 0);
-    struct follower follower = {.node = node, .controller = c, .arena = &arena};
-    struct metadata_reader reader = {follow_record, &follower};
+    struct loading loading = {c, &arena};
+    struct metadata_reader reader = {loading_record, &loading};
     int result = 0;
     if (metadata_checkpoint_range(node->io, c->dir, &c->oldest, &c->newest))
         result = metadata_checkpoint_read(node->io, c->dir, c->newest, &reader);
