@@ -269,7 +269,7 @@ static void classic_joined(struct client_member *member,
          * prolong none, as in Kafka: heartbeats do. */
         if (!seat->in && member->unanswered == 0) client_member_renew(member, call);
         if (!seat->in)
-            membership_joined(member->group, member->seat, call->sent_us,
+            membership_joined(member->group, member->seat, call->restarts, call->sent_us,
                               client_member_now_us(member));
         member->state = MEMBER_SYNCING;
         classic_sync(member, in);
@@ -301,7 +301,7 @@ static void classic_synced(struct client_member *member,
             owns[(uint32_t)t * HISTORY_PARTITIONS_MAX + (uint32_t)item->partitions.items[p]] = true;
     }
     int64_t now_us = client_member_now_us(member);
-    membership_in(member->group, member->seat);
+    membership_in(member->group, member->seat, call->restarts);
     seat->epoch = call->epoch;
     member->state = MEMBER_IN;
     membership_generation(member->group, call->epoch, call->sent_us, now_us);
@@ -368,7 +368,7 @@ static void classic_left(struct client_member *member,
     switch (error) {
     case 0:
     case KAFKA_UNKNOWN_MEMBER_ID:
-    case KAFKA_FENCED_INSTANCE_ID: client_member_ends(member, true); break;
+    case KAFKA_FENCED_INSTANCE_ID: client_member_ends(member, call); break;
     default: client_error(&member->client, "LeaveGroup", error);
     }
 }

@@ -185,9 +185,10 @@ static void consumer_alive(struct client_member *member,
         history_violation(member->client.history, "%s: the epoch of %s fell from %d to %d",
                           member->group->name, seat->member_id, seat->epoch, in->member_epoch);
     if (call->epoch == 0)
-        membership_joined(member->group, member->seat, call->sent_us, client_member_now_us(member));
+        membership_joined(member->group, member->seat, call->restarts, call->sent_us,
+                          client_member_now_us(member));
     if (seat->epoch != in->member_epoch) member->group->changes++;
-    membership_in(member->group, member->seat);
+    membership_in(member->group, member->seat, call->restarts);
     seat->epoch = in->member_epoch;
     commits_fence(member->commits, member->seat, seat->epoch, client_member_now_us(member));
     member->state = MEMBER_IN;
@@ -209,7 +210,7 @@ static void consumer_refused(struct client_member *member,
         if (member->unanswered == 0)
             client_member_removed(member, call, error); /* Not in time? The group judges. */
         else
-            client_member_ends(member, false); /* An answer with an epoch was lost. */
+            client_member_ends(member, NULL); /* An answer with an epoch was lost. */
         client_member_seat(member)->member_id[0] = '\0';
         break;
     case KAFKA_GROUP_ID_NOT_FOUND: /* It is a classic group now, or one before a generation. */
@@ -242,7 +243,7 @@ static void consumer_answered(struct client_member *member,
             in->error_code == KAFKA_FENCED_MEMBER_EPOCH ||
             in->error_code == KAFKA_GROUP_ID_NOT_FOUND ||
             in->error_code == KAFKA_FENCED_INSTANCE_ID)
-            client_member_ends(member, true);
+            client_member_ends(member, call);
         else
             client_error(&member->client, "ConsumerGroupHeartbeat", in->error_code);
         return;

@@ -84,17 +84,18 @@ void client_member_name(struct client_member *member, char out[64])
                    (unsigned)chance_next(&member->client.chance));
 }
 
-void client_member_ends(struct client_member *member, bool told)
+void client_member_ends(struct client_member *member, const struct client_call *told)
 {
     struct membership_seat *seat = client_member_seat(member);
-    if (told && seat->member_id[0] != '\0' && chance_percent(&member->client.chance, 50)) {
+    if (told != NULL && seat->member_id[0] != '\0' && chance_percent(&member->client.chance, 50)) {
         (void)snprintf(member->ghost.member_id, 64, "%s", seat->member_id);
         (void)snprintf(member->ghost.instance, 16, "%s", seat->instance);
         member->ghost.epoch = seat->epoch;
-        member->ghost.restarts = member->client.history->restarts;
+        member->ghost.restarts = told->restarts;
         member->ghost_words = 1 + chance_below(&member->client.chance, 3);
     }
-    if (told) commits_fence(member->commits, member->seat, INT32_MAX, client_member_now_us(member));
+    if (told != NULL)
+        commits_fence(member->commits, member->seat, INT32_MAX, client_member_now_us(member));
     membership_out(member->group, member->seat);
     seat->member_id[0] = '\0';
     member->state = MEMBER_OUT;
@@ -107,7 +108,7 @@ void client_member_removed(struct client_member *member,
                            int16_t error)
 {
     membership_removed(member->group, member->seat, call->sent_us, error);
-    client_member_ends(member, true);
+    client_member_ends(member, call);
     client_rests(&member->client, chance_below(&member->client.chance, 300));
 }
 
@@ -311,7 +312,7 @@ static void member_silent(struct client_member *member, bool dies)
     member->silent_until_ms = client_now_ms(&member->client) +
                               chance_below(&member->client.chance, 2 * member->session_ms);
     if (!dies) return;
-    client_member_ends(member, false);
+    client_member_ends(member, NULL);
     wire_link_drop(&member->client.link);
 }
 
@@ -465,7 +466,7 @@ static void member_lost(struct client *client)
     member->call_count = 0;
     member->full = true;
     if (member->state == MEMBER_SYNCING) member->state = MEMBER_JOINING;
-    if (member->state == MEMBER_LEAVING) client_member_ends(member, false);
+    if (member->state == MEMBER_LEAVING) client_member_ends(member, NULL);
 }
 
 static bool member_finished(const struct client *client)

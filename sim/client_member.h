@@ -31,7 +31,7 @@ struct client_call {
 struct client_ghost {
     char member_id[64], instance[16];
     int32_t epoch;     /* Of its last words. */
-    uint32_t restarts; /* Of the node, when it was told. */
+    uint32_t restarts; /* Of the node, when it asked what told it so. */
 };
 
 struct client_member;
@@ -118,8 +118,8 @@ void client_member_removed(struct client_member *member,
                            const struct client_call *call,
                            int16_t error);
 
-/* It ends without a word: out, and its id is a ghost's if it was told so. */
-void client_member_ends(struct client_member *member, bool told);
+/* It ends: out, and its id may be a ghost's if this call told it so; NULL: without a word. */
+void client_member_ends(struct client_member *member, const struct client_call *told);
 
 /* Its random id, as clients make one. */
 void client_member_name(struct client_member *member, char out[64]);

@@ -84,17 +84,22 @@ void membership_joins(struct membership *group, uint32_t at, int64_t now_us)
 static void seat_fence(struct membership *group,
                        struct membership_seat *seat,
                        uint32_t by,
+                       uint32_t restarts,
                        int64_t now_us)
 {
-    uint32_t restarts = group->history->restarts;
-    if (seat->fenced_us > 0 && (seat->fenced_for_good || seat->fenced_restarts == restarts)) return;
+    bool stands = seat->fenced_restarts == group->history->restarts;
+    if (seat->fenced_us > 0 && (seat->fenced_for_good || stands)) return;
     seat->fenced_us = now_us;
     seat->fenced_by = by;
     seat->fenced_restarts = restarts;
     seat->fenced_for_good = false;
 }
 
-void membership_joined(struct membership *group, uint32_t at, int64_t sent_us, int64_t now_us)
+void membership_joined(struct membership *group,
+                       uint32_t at,
+                       uint32_t restarts,
+                       int64_t sent_us,
+                       int64_t now_us)
 {
     struct membership_seat *seat = &group->seats[at];
     seat->fenced_us = 0;
@@ -109,18 +114,17 @@ void membership_joined(struct membership *group, uint32_t at, int64_t sent_us, i
         if (other->joined_us >= sent_us)
             other->doubtful = seat->doubtful = true;
         else
-            seat_fence(group, other, at, now_us);
+            seat_fence(group, other, at, restarts, now_us);
     }
 }
 
-void membership_in(struct membership *group, uint32_t at)
+void membership_in(struct membership *group, uint32_t at, uint32_t restarts)
 {
     struct membership_seat *seat = &group->seats[at];
     seat->in = seat->durable = true;
     for (uint32_t i = 0; i < group->seat_count; i++) {
         struct membership_seat *other = &group->seats[i];
-        if (other->fenced_us > 0 && other->fenced_by == at &&
-            other->fenced_restarts == group->history->restarts)
+        if (other->fenced_us > 0 && other->fenced_by == at && other->fenced_restarts == restarts)
             other->fenced_for_good = true;
     }
 }

@@ -81,11 +81,17 @@ bool membership_is_loaded(const struct membership *group, int64_t sent_us);
 void membership_joins(struct membership *group, uint32_t seat, int64_t now_us);
 
 /* A new member has been let in: the one before it with its instance id is none any more. One that
- * asked after it did may have taken its place before it was told. */
-void membership_joined(struct membership *group, uint32_t seat, int64_t sent_us, int64_t now_us);
+ * asked after it did may have taken its place before it was told. `restarts`: of the node when it
+ * asked; the answer may arrive after another one. */
+void membership_joined(struct membership *group,
+                       uint32_t seat,
+                       uint32_t restarts,
+                       int64_t sent_us,
+                       int64_t now_us);
 
-/* The seat is in, and that was acknowledged from the log: whom it replaced is so for good. */
-void membership_in(struct membership *group, uint32_t seat);
+/* The seat is in, and that was acknowledged from the log, to a request sent after so many restarts:
+ * whom it replaced since the last of them is so for good. */
+void membership_in(struct membership *group, uint32_t seat, uint32_t restarts);
 
 /* The seat now owns exactly these. */
 void membership_owns(struct membership *group,
@@ -105,9 +111,9 @@ void membership_out(struct membership *group, uint32_t seat);
 /* A request that was sent then found the seat's member gone: was that right? Then it is out. */
 void membership_removed(struct membership *group, uint32_t seat, int64_t sent_us, int16_t error);
 
-/* Is it for ever that a member of this epoch was told then that it is none? Who leaves a classic
- * group, or is removed from it, is out of its log with the next generation only: a restart before
- * that brings it back, as in Kafka. */
+/* Is it for ever that a member of this epoch was told that it is none, when it asked after so many
+ * restarts? Who leaves a classic group, or is removed from it, is out of its log with the next
+ * generation only: a restart before that brings it back, as in Kafka. */
 bool membership_is_final(const struct membership *group,
                          bool classic,
                          int32_t epoch,
