@@ -332,6 +332,45 @@ static enum step_result alter_one(struct alter *alter,
     return STEP_DONE;
 }
 
+/* The handler of either request, whose types differ in their names alone: each resource once, read
+ * by `read`, with an answer in the same place. */
+#define ALTER_HANDLER(function, api, read)                                                         \
+    enum step_result function(struct cluster *cluster, struct step *step,                          \
+                              const struct api##_request *in, struct api##_response *out)          \
+    {                                                                                              \
+        wire_defaults(&wire_##api##_response, out);                                                \
+        size_t count = (size_t)MAX(in->resources.count, 0);                                        \
+        out->responses.items = step_get(step, (count + 1) * sizeof(out->responses.items[0]));      \
+        struct alter_names names;                                                                  \
+        if (out->responses.items == NULL || !alter_names_init(&names, step, count))                \
+            return STEP_E_MEMORY;                                                                  \
+        out->responses.count = (int32_t)count;                                                     \
+        for (size_t i = 0; i < count; i++)                                                         \
+            if (!alter_names_add(&names, i, in->resources.items[i].resource_type,                  \
+                                 in->resources.items[i].resource_name))                            \
+                return STEP_E_MEMORY;                                                              \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            struct alter alter = {                                                                 \
+                .cluster = cluster,                                                                \
+                .step = step,                                                                      \
+                .type = in->resources.items[i].resource_type,                                      \
+                .name = in->resources.items[i].resource_name,                                      \
+                .validate_only = in->validate_only,                                                \
+                .message = VIEW_NULL,                                                              \
+            };                                                                                     \
+            bool once = names_seen(&names.names, names.keys[i]) == 1;                              \
+            enum step_result result = alter_one(&alter, once, read, &in->resources.items[i]);      \
+            if (result != STEP_DONE) return result;                                                \
+            out->responses.items[i] = (struct api##_response_alter_configs_resource_response){     \
+                .error_code = alter.error,                                                         \
+                .error_message = alter.message,                                                    \
+                .resource_type = alter.type,                                                       \
+                .resource_name = alter.name,                                                       \
+            };                                                                                     \
+        }                                                                                          \
+        return cluster_done(step);                                                                 \
+    }
+
 /* ---- IncrementalAlterConfigs ----------------------------------------------------------------- */
 
 enum alter_op { ALTER_SET, ALTER_DELETE, ALTER_APPEND, ALTER_SUBTRACT };
@@ -423,47 +462,7 @@ static bool alter_read_ops(struct alter *alter, const void *resource)
     return true;
 }
 
-enum step_result cluster_incremental_alter_configs(
-    struct cluster *cluster,
-    struct step *step,
-    const struct incremental_alter_configs_request *in,
-    struct incremental_alter_configs_response *out)
-{
-    wire_defaults(&wire_incremental_alter_configs_response, out);
-    size_t count = (size_t)MAX(in->resources.count, 0);
-    out->responses.items = step_get(step, (count + 1) * sizeof(out->responses.items[0]));
-    struct alter_names names;
-    if (out->responses.items == NULL || !alter_names_init(&names, step, count))
-        return STEP_E_MEMORY;
-    out->responses.count = (int32_t)count;
-    for (size_t i = 0; i < count; i++)
-        if (!alter_names_add(&names, i, in->resources.items[i].resource_type,
-                             in->resources.items[i].resource_name))
-            return STEP_E_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        const struct incremental_alter_configs_request_alter_configs_resource *resource =
-            &in->resources.items[i];
-        struct alter alter = {
-            .cluster = cluster,
-            .step = step,
-            .type = resource->resource_type,
-            .name = resource->resource_name,
-            .validate_only = in->validate_only,
-            .message = VIEW_NULL,
-        };
-        enum step_result result = alter_one(&alter, names_seen(&names.names, names.keys[i]) == 1,
-                                            alter_read_ops, resource);
-        if (result != STEP_DONE) return result;
-        out->responses.items[i] =
-            (struct incremental_alter_configs_response_alter_configs_resource_response){
-                .error_code = alter.error,
-                .error_message = alter.message,
-                .resource_type = alter.type,
-                .resource_name = alter.name,
-            };
-    }
-    return cluster_done(step);
-}
+ALTER_HANDLER(cluster_incremental_alter_configs, incremental_alter_configs, alter_read_ops)
 
 /* ---- AlterConfigs ---------------------------------------------------------------------------- */
 
@@ -497,42 +496,4 @@ static bool alter_read_set(struct alter *alter, const void *resource)
     return true;
 }
 
-enum step_result cluster_alter_configs(struct cluster *cluster,
-                                       struct step *step,
-                                       const struct alter_configs_request *in,
-                                       struct alter_configs_response *out)
-{
-    wire_defaults(&wire_alter_configs_response, out);
-    size_t count = (size_t)MAX(in->resources.count, 0);
-    out->responses.items = step_get(step, (count + 1) * sizeof(out->responses.items[0]));
-    struct alter_names names;
-    if (out->responses.items == NULL || !alter_names_init(&names, step, count))
-        return STEP_E_MEMORY;
-    out->responses.count = (int32_t)count;
-    for (size_t i = 0; i < count; i++)
-        if (!alter_names_add(&names, i, in->resources.items[i].resource_type,
-                             in->resources.items[i].resource_name))
-            return STEP_E_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        const struct alter_configs_request_alter_configs_resource *resource =
-            &in->resources.items[i];
-        struct alter alter = {
-            .cluster = cluster,
-            .step = step,
-            .type = resource->resource_type,
-            .name = resource->resource_name,
-            .validate_only = in->validate_only,
-            .message = VIEW_NULL,
-        };
-        enum step_result result = alter_one(&alter, names_seen(&names.names, names.keys[i]) == 1,
-                                            alter_read_set, resource);
-        if (result != STEP_DONE) return result;
-        out->responses.items[i] = (struct alter_configs_response_alter_configs_resource_response){
-            .error_code = alter.error,
-            .error_message = alter.message,
-            .resource_type = alter.type,
-            .resource_name = alter.name,
-        };
-    }
-    return cluster_done(step);
-}
+ALTER_HANDLER(cluster_alter_configs, alter_configs, alter_read_set)

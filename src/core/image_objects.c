@@ -109,6 +109,26 @@ static struct image_node *image_node_new(struct image *image,
     return node;
 }
 
+/* Views of the endpoints and features that `record` registers, of either of the two types, into the
+ * arrays of these lengths; sets the counts of `node`. */
+#define NODE_VIEWS(node, record, endpoints, features)                                              \
+    do {                                                                                           \
+        (node).endpoint_count = (uint32_t)(record)->end_points.count;                              \
+        (node).feature_count = (uint32_t)(record)->features.count;                                 \
+        assert((node).endpoint_count <= ARRAY_SIZE(endpoints));                                    \
+        assert((node).feature_count <= ARRAY_SIZE(features));                                      \
+        for (uint32_t i = 0; i < (node).endpoint_count; i++)                                       \
+            (endpoints)[i] = (struct image_endpoint){                                              \
+                (record)->end_points.items[i].name, (record)->end_points.items[i].host,            \
+                (record)->end_points.items[i].port,                                                \
+                (record)->end_points.items[i].security_protocol};                                  \
+        for (uint32_t i = 0; i < (node).feature_count; i++)                                        \
+            (features)[i] =                                                                        \
+                (struct image_range){(record)->features.items[i].name,                             \
+                                     (record)->features.items[i].min_supported_version,            \
+                                     (record)->features.items[i].max_supported_version};           \
+    } while (0)
+
 struct image_node *image_broker_new(struct image *image,
                                     const struct register_broker_record *record,
                                     int64_t offset)
@@ -128,22 +148,10 @@ struct image_node *image_broker_new(struct image *image,
         .features = features,
         .directories = record->log_dirs.items,
         .cordoned = record->cordoned_log_dirs.items,
-        .endpoint_count = (uint32_t)record->end_points.count,
-        .feature_count = (uint32_t)record->features.count,
         .directory_count = (uint32_t)MAX(record->log_dirs.count, 0),
         .cordoned_count = (uint32_t)MAX(record->cordoned_log_dirs.count, 0),
     };
-    assert(from.endpoint_count <= IMAGE_ENDPOINTS_MAX);
-    assert(from.feature_count <= IMAGE_FEATURES_MAX);
-    for (uint32_t i = 0; i < from.endpoint_count; i++) {
-        const struct register_broker_record_broker_endpoint *in = &record->end_points.items[i];
-        endpoints[i] = (struct image_endpoint){in->name, in->host, in->port, in->security_protocol};
-    }
-    for (uint32_t i = 0; i < from.feature_count; i++) {
-        const struct register_broker_record_broker_feature *in = &record->features.items[i];
-        features[i] =
-            (struct image_range){in->name, in->min_supported_version, in->max_supported_version};
-    }
+    NODE_VIEWS(from, record, endpoints, features);
     return image_node_new(image, IMAGE_BROKER, &from);
 }
 
@@ -161,21 +169,8 @@ struct image_node *image_controller_new(struct image *image,
         .rack = VIEW_NULL,
         .endpoints = endpoints,
         .features = features,
-        .endpoint_count = (uint32_t)record->end_points.count,
-        .feature_count = (uint32_t)record->features.count,
     };
-    assert(from.endpoint_count <= IMAGE_ENDPOINTS_MAX);
-    assert(from.feature_count <= IMAGE_FEATURES_MAX);
-    for (uint32_t i = 0; i < from.endpoint_count; i++) {
-        const struct register_controller_record_controller_endpoint *in =
-            &record->end_points.items[i];
-        endpoints[i] = (struct image_endpoint){in->name, in->host, in->port, in->security_protocol};
-    }
-    for (uint32_t i = 0; i < from.feature_count; i++) {
-        const struct register_controller_record_controller_feature *in = &record->features.items[i];
-        features[i] =
-            (struct image_range){in->name, in->min_supported_version, in->max_supported_version};
-    }
+    NODE_VIEWS(from, record, endpoints, features);
     return image_node_new(image, IMAGE_CONTROLLER, &from);
 }
 

@@ -80,6 +80,25 @@ static int16_t check_leader(const struct quorum *q, int32_t epoch)
          (wire_struct_defaults(partition_shape, (list)->items[0].partitions.items),                \
           (list)->items[0].partitions.count = 1, true))
 
+/* The answer of Vote, BeginQuorumEpoch and EndQuorumEpoch, whose types are `response`'s: the
+ * metadata partition with its error, who leads, and where. */
+#define ANSWER_LEADER(q, event, out, response, error)                                              \
+    ({                                                                                             \
+        bool made_ = ANSWER_PARTITION(event, &(out)->topics, &wire_##response##_topic_data_shape,  \
+                                      &wire_##response##_partition_data_shape);                    \
+        if (made_) {                                                                               \
+            struct response##_partition_data *answer_ = (out)->topics.items[0].partitions.items;   \
+            (out)->topics.items[0].topic_name = VIEW(QUORUM_TOPIC);                                \
+            answer_->error_code = (error);                                                         \
+            answer_->leader_id = (q)->leader_id;                                                   \
+            answer_->leader_epoch = (q)->epoch;                                                    \
+            if ((event)->version >= 1)                                                             \
+                ANSWER_ENDPOINT(q, event, &(out)->node_endpoints,                                  \
+                                &wire_##response##_node_endpoint_shape);                           \
+        }                                                                                          \
+        made_ && !(event)->arena->failed ? QUORUM_ANSWERED : QUORUM_E_MEMORY;                      \
+    })
+
 /* ---- Fetch ----------------------------------------------------------------------------------- */
 
 /* The metadata partition and nothing else, by id or (below version 13) by name. */
@@ -268,19 +287,9 @@ enum quorum_answer quorum_vote(struct quorum *quorum,
 {
     out->error_code = check_whole(quorum, ASKS_METADATA(in), in->cluster_id);
     if (out->error_code != KAFKA_NONE) return QUORUM_ANSWERED;
-    if (!ANSWER_PARTITION(event, &out->topics, &wire_vote_response_topic_data_shape,
-                          &wire_vote_response_partition_data_shape))
-        return QUORUM_E_MEMORY;
-    out->topics.items[0].topic_name = VIEW(QUORUM_TOPIC);
-    struct vote_response_partition_data *answer = &out->topics.items[0].partitions.items[0];
-    answer->error_code = vote_check(quorum, in, &in->topics.items[0].partitions.items[0]);
-    answer->leader_id = quorum->leader_id;
-    answer->leader_epoch = quorum->epoch;
-    answer->vote_granted = false; /* The one voter votes for itself. */
-    if (event->version >= 1)
-        ANSWER_ENDPOINT(quorum, event, &out->node_endpoints,
-                        &wire_vote_response_node_endpoint_shape);
-    return event->arena->failed ? QUORUM_E_MEMORY : QUORUM_ANSWERED;
+    /* Granted is false, as by default: the one voter votes for itself. */
+    return ANSWER_LEADER(quorum, event, out, vote_response,
+                         vote_check(quorum, in, &in->topics.items[0].partitions.items[0]));
 }
 
 /* ---- BeginQuorumEpoch, EndQuorumEpoch -------------------------------------------------------- */
@@ -301,21 +310,10 @@ enum quorum_answer quorum_begin_epoch(struct quorum *quorum,
 {
     out->error_code = check_whole(quorum, ASKS_METADATA(in), in->cluster_id);
     if (out->error_code != KAFKA_NONE) return QUORUM_ANSWERED;
-    if (!ANSWER_PARTITION(event, &out->topics, &wire_begin_quorum_epoch_response_topic_data_shape,
-                          &wire_begin_quorum_epoch_response_partition_data_shape))
-        return QUORUM_E_MEMORY;
     const struct begin_quorum_epoch_request_partition_data *claim =
         &in->topics.items[0].partitions.items[0];
-    struct begin_quorum_epoch_response_partition_data *answer =
-        &out->topics.items[0].partitions.items[0];
-    out->topics.items[0].topic_name = VIEW(QUORUM_TOPIC);
-    answer->error_code = claim_check(quorum, claim->leader_id, claim->leader_epoch);
-    answer->leader_id = quorum->leader_id;
-    answer->leader_epoch = quorum->epoch;
-    if (event->version >= 1)
-        ANSWER_ENDPOINT(quorum, event, &out->node_endpoints,
-                        &wire_begin_quorum_epoch_response_node_endpoint_shape);
-    return event->arena->failed ? QUORUM_E_MEMORY : QUORUM_ANSWERED;
+    return ANSWER_LEADER(quorum, event, out, begin_quorum_epoch_response,
+                         claim_check(quorum, claim->leader_id, claim->leader_epoch));
 }
 
 enum quorum_answer quorum_end_epoch(struct quorum *quorum,
@@ -325,19 +323,8 @@ enum quorum_answer quorum_end_epoch(struct quorum *quorum,
 {
     out->error_code = check_whole(quorum, ASKS_METADATA(in), in->cluster_id);
     if (out->error_code != KAFKA_NONE) return QUORUM_ANSWERED;
-    if (!ANSWER_PARTITION(event, &out->topics, &wire_end_quorum_epoch_response_topic_data_shape,
-                          &wire_end_quorum_epoch_response_partition_data_shape))
-        return QUORUM_E_MEMORY;
     const struct end_quorum_epoch_request_partition_data *claim =
         &in->topics.items[0].partitions.items[0];
-    struct end_quorum_epoch_response_partition_data *answer =
-        &out->topics.items[0].partitions.items[0];
-    out->topics.items[0].topic_name = VIEW(QUORUM_TOPIC);
-    answer->error_code = claim_check(quorum, claim->leader_id, claim->leader_epoch);
-    answer->leader_id = quorum->leader_id;
-    answer->leader_epoch = quorum->epoch;
-    if (event->version >= 1)
-        ANSWER_ENDPOINT(quorum, event, &out->node_endpoints,
-                        &wire_end_quorum_epoch_response_node_endpoint_shape);
-    return event->arena->failed ? QUORUM_E_MEMORY : QUORUM_ANSWERED;
+    return ANSWER_LEADER(quorum, event, out, end_quorum_epoch_response,
+                         claim_check(quorum, claim->leader_id, claim->leader_epoch));
 }
