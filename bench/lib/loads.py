@@ -355,9 +355,10 @@ FOR_DURABLE = {"durable"}  # Only for servers that promise it.
 
 
 def taken_by(server, names):
-    """The loads of `names` that this server takes: it must be up first."""
+    """The loads of `names` that this server takes; `start` first, which waits until it is up: who cannot take that does so itself."""
     taken = [name for name in names if (server.takes is None or name in server.takes) and (server.durable or name not in FOR_DURABLE)]
-    return list(dict.fromkeys(["start", *taken])) if set(taken) - {"start"} or names == ["start"] else []
+    first = ["start"] if server.takes is None or "start" in server.takes else []
+    return list(dict.fromkeys([*first, *taken])) if set(taken) - {"start"} or names == ["start"] else []
 
 
 def floors(name, place):

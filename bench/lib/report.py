@@ -5,7 +5,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 COLOURS = {"dohle sync": "#1f6f8b", "dohle replicated": "#3fa7c4", "kafka default": "#8a8f98", "kafka tuned": "#b4b8bf",
-           "kafka flush": "#6d7480", "kfake": "#7b9e5c",
+           "kafka flush": "#6d7480", "kfake": "#7b9e5c", "tansu": "#a3763f",
            "limit": "#d9822b", "limit sync": "#d9822b"}
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 table{border-collapse:collapse;width:100%}th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid #d8dde3}
@@ -29,7 +29,7 @@ def number(value):
 def plot(rows):
     """A bar per server up to its median, with a line from its least to its largest value."""
     width, left, bar = 720, 150, 26
-    scale = (width - left - 90) / max(row["max"] for row in rows)
+    scale = (width - left - 90) / (max(row["max"] for row in rows) or 1)
     parts = []
     for i, row in enumerate(rows):
         top = i * bar + 4
@@ -51,7 +51,7 @@ def cells(rows):
     return values, kept.get("kafka_ratio"), kept.get("share_of_limit")
 
 
-HEADS = ["dohle sync", "dohle replicated", "kafka default", "kafka tuned", "kafka flush", "kfake", "limit"]
+HEADS = ["dohle sync", "dohle replicated", "kafka default", "kafka tuned", "kafka flush", "kfake", "tansu", "limit"]
 
 
 def table(results):

@@ -1,6 +1,8 @@
 """The servers of a round: Dohle in its two ways, Apache Kafka in two, and the floors."""
 import contextlib
 import os
+import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -141,6 +143,39 @@ class Kfake(Server):
         self.process.kill()
         self.process.wait()
         self.process.stdin.close()
+
+
+class Tansu(Server):
+    """A broker in Rust over a store of objects, here the one in memory. 0.6.0 answers librdkafka's ApiVersions and every Fetch of
+    records with what no client can read: it can stand idle, and no more."""
+    name = "tansu"
+    takes = {"idle", "connections"}
+
+    @classmethod
+    def available(cls):
+        """None, or why it is not here. It is half an hour of compiling, which nobody waits for unasked."""
+        if shutil.which("tansu") is not None:
+            return None
+        return "no tansu in PATH: cargo install tansu@0.6.0 --locked --features dynostore"
+
+    def __enter__(self):
+        self.address = f"127.0.0.1:{free_port()}"
+        self.begun = time.monotonic()
+        at = f"tcp://{self.address}"
+        command = ["tansu", "broker", "--listener-url", at, "--advertised-listener-url", at, "--storage-engine", "memory://tansu/"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.pid = self.process.pid
+        while self.process.poll() is None:
+            try:
+                socket.create_connection(self.address.split(":"), timeout=1).close()
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.01)
+        return self
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
 
 
 class Floor(Server):

@@ -14,8 +14,8 @@ from pathlib import Path
 import report
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs/performance.md"
-HEADS = ["dohle sync", "dohle replicated", "kafka default", "kafka tuned", "kafka flush", "kfake", "limit"]
-TITLES = ["Dohle `sync`", "Dohle `replicated`", "Kafka default", "Kafka tuned", "Kafka flush", "kfake", "limit"]
+HEADS = ["dohle sync", "dohle replicated", "kafka default", "kafka tuned", "kafka flush", "kfake", "tansu", "limit"]
+TITLES = ["Dohle `sync`", "Dohle `replicated`", "Kafka default", "Kafka tuned", "Kafka flush", "kfake", "tansu", "limit"]
 MILLION, CPU = "CPU s per million records", "CPU us each"
 
 
