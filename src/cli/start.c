@@ -24,6 +24,7 @@
 #include "io/posix.h"
 #include "log/log_dir.h"
 #include "sys/memory.h"
+#include "sys/resident.h"
 
 #define START_FILE_BYTES (16u * 1024u * 1024u)
 
@@ -354,6 +355,7 @@ static enum cli_exit serve(struct start *start)
     enum cli_exit code = cli_flush(start->cli);
     if (code != CLI_OK) return code;
     start_notify("READY=1");
+    (void)resident_let_go(); /* Most of what is mapped now only the start needed. */
     code = run_shards(start);
     start_notify("STOPPING=1");
     if (code != CLI_OK) return code;
