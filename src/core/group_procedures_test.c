@@ -156,6 +156,22 @@ static void assignment(void **state)
                     "  6000 B: has \n");
 }
 
+/* Assignments in any order, of two for a member the last, none for who is not in the group. */
+static void assignment_in_any_order(void **state)
+{
+    struct teller *t = *state;
+    pair(t);
+    syncs(t, 'B', 1, "");
+    (void)snprintf(t->ids['X'], TELLER_ID_SIZE, "nobody");
+    syncs(t, 'A', 1, "B=u X=q B=y A=x");
+    assert_story(t, "  6000 Completing, generation 1, members 2\n"
+                    "  6000 B syncs\n"
+                    "  6000 A syncs B=u X=q B=y A=x\n"
+                    "       log: generation 1, A=x B=y\n"
+                    "  6000 A: has x\n"
+                    "  6000 B: has y\n");
+}
+
 /* T45 to T49: joins that change nothing, before the sync and after; one that does. */
 static void joins_before_the_sync(void **state)
 {
@@ -654,6 +670,7 @@ int main(void)
         TEST(initial_delay_extends),
         TEST(votes),
         TEST(assignment),
+        TEST(assignment_in_any_order),
         TEST(joins_before_the_sync),
         TEST(refused_assignment),
         TEST(nobody_syncs),

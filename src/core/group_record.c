@@ -1,6 +1,7 @@
 /* group_record.c - a classic group as records of __consumer_offsets, written, applied and loaded.
  */
 #include "core/consumer_group_internal.h"
+#include "core/names.h"
 
 #include "base/bytes.h"
 #include "base/reader.h"
@@ -19,12 +20,27 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static struct view assigned_to(const struct sync_group_request *in, struct view id)
+/* What the leader gives to each member, of two assignments the last; nothing to who has none.
+ * Ids that are no member's are left out. O(members + assignments). */
+static bool assign_all(const struct group *group,
+                       struct step *step,
+                       const struct sync_group_request *in,
+                       struct group_metadata_value *out)
 {
-    for (int32_t i = 0; i < in->assignments.count; i++)
-        if (view_equal(in->assignments.items[i].member_id, id))
-            return in->assignments.items[i].assignment;
-    return VIEW_EMPTY;
+    struct names places;
+    uint32_t count = (uint32_t)out->members.count;
+    if (!names_init(&places, step->arena, count, group->members.seed)) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        (void)names_see(&places, out->members.items[i].member_id);
+        out->members.items[i].assignment = VIEW_EMPTY;
+    }
+    for (int32_t i = 0; i < in->assignments.count; i++) {
+        uint32_t place = names_place(&places, in->assignments.items[i].member_id);
+        if (place == NAMES_NONE) continue;
+        assert(place < count);
+        out->members.items[place].assignment = in->assignments.items[i].assignment;
+    }
+    return true;
 }
 
 static void record_member(const struct member *member,
@@ -80,8 +96,8 @@ bool group_record_put(const struct group *group,
         struct group_metadata_value_member_metadata *item =
             &value->members.items[value->members.count++];
         record_member(member, item);
-        if (assignments != NULL) item->assignment = assigned_to(assignments, member->id);
     }
+    if (assignments != NULL && !assign_all(group, step, assignments, value)) return false;
     struct step_part part = {
         .message = &wire_group_metadata_value,
         .value = value,

@@ -28,6 +28,7 @@ static struct names_slot *names_slot(const struct names *names, struct view name
 uint32_t names_see(struct names *names, struct view name)
 {
     struct names_slot *slot = names_slot(names, name);
+    if (slot->count == 0) slot->place = names->size++;
     slot->name = name;
     return ++slot->count;
 }
@@ -35,4 +36,10 @@ uint32_t names_see(struct names *names, struct view name)
 uint32_t names_seen(const struct names *names, struct view name)
 {
     return names_slot(names, name)->count;
+}
+
+uint32_t names_place(const struct names *names, struct view name)
+{
+    const struct names_slot *slot = names_slot(names, name);
+    return slot->count == 0 ? NAMES_NONE : slot->place;
 }

@@ -1,5 +1,5 @@
-/* names.h - how often a name was seen: a set of names in an arena, for requests that must not name
- * a thing twice. */
+/* names.h - how often a name was seen, and as which: a set of names in an arena, for requests that
+ * must not name a thing twice, and for lists that name what stands in another. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,11 +7,13 @@
 struct names_slot {
     struct view name; /* Null: free. */
     uint32_t count;
+    uint32_t place; /* Among the names, in the order in which they were first seen. */
 };
 
 struct names {
     struct names_slot *slots;
     uint32_t mask;
+    uint32_t size; /* Names that differ. */
     uint64_t seed;
 };
 
@@ -24,3 +26,9 @@ uint32_t names_see(struct names *names, struct view name);
 
 /* How often it was seen. */
 uint32_t names_seen(const struct names *names, struct view name);
+
+#define NAMES_NONE UINT32_MAX
+
+/* Its place among the names, counted from 0 in the order in which they were first seen; NAMES_NONE:
+ * it was not. */
+uint32_t names_place(const struct names *names, struct view name);

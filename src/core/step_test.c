@@ -294,6 +294,10 @@ static void test_names(void **state)
     assert_int_equal(names_seen(&names, VIEW("650")), 1);
     assert_int_equal(names_seen(&names, VIEW("700")), 0);
     assert_int_equal(names_see(&names, VIEW_EMPTY), 1);
+    assert_int_equal(names_place(&names, VIEW("0")), 0);
+    assert_int_equal(names_place(&names, VIEW("699")), 699);
+    assert_int_equal(names_place(&names, VIEW("700")), NAMES_NONE);
+    assert_int_equal(names_place(&names, VIEW_EMPTY), 700);
 }
 
 static void test_join(void **state)
