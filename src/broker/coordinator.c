@@ -33,6 +33,10 @@ uint32_t coordinator_partition(struct view key, uint32_t partitions)
     uint32_t hash = 0;
     assert(partitions > 0);
     for (uint32_t at = 0; at < key.size;) {
+        if (key.data[at] < 0x80) {
+            hash = 31 * hash + key.data[at++];
+            continue;
+        }
         uint32_t c = next_character(key, &at);
         if (c >= 0x10000) { /* Java hashes UTF-16 units: two for these. */
             hash = 31 * hash + (0xd800 + ((c - 0x10000) >> 10));
@@ -108,7 +112,8 @@ void coordinator_hold(struct coordinator_part *part, struct coordinator_hold *ho
         return;
     }
     bool first = list_empty(&part->holds);
-    hold->until_ms = io_now_ms(node->io) + broker_setting_number(node, "offsets.commit.timeout.ms");
+    hold->until_ms =
+        io_now_ms(node->io) + broker_setting_kept(node, &node->coordinator->commit_timeout_ms);
     list_append(&part->holds, &hold->link);
     if (first) holds_arm(part);
 }
@@ -572,6 +577,7 @@ int coordinator_open(struct node *node)
     struct coordinator *c = mem_get(node->mem, sizeof(*c));
     if (c == NULL) return -ENOMEM;
     c->node = node;
+    c->commit_timeout_ms.name = "offsets.commit.timeout.ms";
     group_regexes_init(&c->regexes, node);
     sink_init(&c->sink, node->mem, COORDINATOR_BATCH_BYTES_MAX);
     node->coordinator = c;

@@ -4,6 +4,7 @@
 
 #include <sys/uio.h>
 
+#include "broker/broker.h"
 #include "broker/coordinator.h"
 #include "broker/group_regex.h"
 #include "broker/replica.h"
@@ -45,6 +46,7 @@ struct coordinator {
     bool started; /* The node is registered: the image is not one of the past. */
     bool stopped;
     struct sink sink; /* One batch at a time is built here. */
+    struct setting_number commit_timeout_ms;
     struct group_regexes regexes;
 };
 

@@ -179,16 +179,17 @@ void group_regexes_init(struct group_regexes *regexes, struct node *node)
     shard_timer_init(&regexes->timer, slice_due);
 }
 
-void group_regex_resolve(struct request *request, struct coordinator_part *part, bool fresh)
+void group_regex_resolve(struct request *request,
+                         struct coordinator_part *part,
+                         struct step *step,
+                         bool fresh)
 {
     const struct consumer_group_heartbeat_request *in = request->message;
     struct node *node = node_of(request->shard);
     struct group_regexes *regexes = &node->coordinator->regexes;
-    struct step step;
     uint32_t count;
-    coordinator_step(part, &step, request);
     const struct view *texts =
-        consumer_group_regex_due(coordinator_groups(part), &step, in->group_id, fresh, &count);
+        consumer_group_regex_due(coordinator_groups(part), step, in->group_id, fresh, &count);
     if (texts == NULL) return;
     struct regex_job *job = job_find(regexes, part, in->group_id);
     if (job != NULL) (void)job_free(regexes, job); /* It began with fewer topics, expressions. */

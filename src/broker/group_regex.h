@@ -25,9 +25,13 @@ void group_regexes_init(struct group_regexes *regexes, struct node *node);
  * `*fresh`: it is new to the group. */
 struct view group_regex_fault(struct request *request, struct coordinator_part *part, bool *fresh);
 
-/* The request has been handled and committed: match the group's expressions if it is time. If there
- * is no memory for it, what was known stands. Cost: O(topics), and a slice of the matching. */
-void group_regex_resolve(struct request *request, struct coordinator_part *part, bool fresh);
+/* The request has been handled and its step committed: match the group's expressions if it is time.
+ * If there is no memory for it, what was known stands. Cost: O(topics), and a slice of the
+ * matching; O(1) for a group without expressions. */
+void group_regex_resolve(struct request *request,
+                         struct coordinator_part *part,
+                         struct step *step,
+                         bool fresh);
 
 /* The partition is not led any more: what is being matched for its groups is of no use. */
 void group_regex_forget(struct group_regexes *regexes, const struct coordinator_part *part);

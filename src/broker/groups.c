@@ -305,7 +305,7 @@ static enum kafka_error consumer_step(struct request *request,
         return KAFKA_COORDINATOR_NOT_AVAILABLE;
     enum kafka_error error = coordinator_commit(part, &step);
     if (error == KAFKA_NONE && out->error_code == KAFKA_NONE)
-        group_regex_resolve(request, part, fresh);
+        group_regex_resolve(request, part, &step, fresh);
     return error;
 }
 

@@ -128,11 +128,11 @@ static bool group_update(struct consumer_update *u)
 
 static bool may_assign(const struct consumer_update *u)
 {
+    if (u->epoch <= u->assignment_epoch) return false;
     int64_t interval_ms =
         consumer_group_interval(u->groups, u->group_id, VIEW("consumer.assignment.interval.ms"),
                                 &u->groups->consumer_options.assignment);
     int64_t last_ms = u->state->assigned_wall_ms;
-    if (u->epoch <= u->assignment_epoch) return false;
     return last_ms == 0 || interval_ms == 0 || u->step->wall_ms >= last_ms + interval_ms ||
            u->step->wall_ms < last_ms; /* The clock was set back: it says nothing. */
 }
