@@ -10,15 +10,50 @@
 #include "log/look_index.h"
 
 struct look {
-    struct io_op op;
-    struct log *log;
-    struct segment *segment; /* To be found again, not to be used by the job. */
-    struct log_file *file;   /* Held. */
-    struct memory_share memory;
+    struct look_job job;
     struct read_find find;
     struct look_index index;
     bool load;
 };
+
+int look_may(struct log *log, const struct segment *segment)
+{
+    if (log->looking || segment->swapping) return LOG_LATER;
+    int error = log->look_error;
+    log->look_error = 0;
+    return error == -ENOMEM ? LOG_E_MEMORY : error;
+}
+
+void look_begin(struct look_job *job,
+                struct log *log,
+                struct segment *segment,
+                int64_t (*run)(struct io *io, void *argument),
+                void (*done)(struct io_op *op))
+{
+    assert(!log->looking);
+    job->log = log;
+    job->segment = segment;
+    job->base = segment->base;
+    memory_share(&job->memory, log->logs->mem, 0);
+    job->op.done = done;
+    log->looking = true;
+    log->holds++;
+    log->logs->in_flight++;
+    io_job(log->logs->io, &job->op, run, job);
+}
+
+struct segment *look_ended(struct look_job *job)
+{
+    struct log *log = job->log;
+    log->logs->in_flight--;
+    log->looking = false;
+    log->holds--;
+    log->look_error = (int)job->op.result;
+    uint32_t at = log_segment_floor(log, job->base);
+    struct segment *segment = at == UINT32_MAX ? NULL : log->segments[at];
+    bool same = segment != NULL && segment == job->segment && segment->base == job->base;
+    return same ? segment : NULL;
+}
 
 /* Where to walk from: by the index that was loaded, or what the caller knew. */
 static uint32_t look_floor(const struct look *look)
@@ -37,9 +72,9 @@ static uint32_t look_floor(const struct look *look)
 
 static int64_t look_run(struct io *io, void *argument)
 {
-    struct look *look = argument;
+    struct look *look = container_of(argument, struct look, job);
     struct scan scan;
-    scan_begin(&scan, io, &look->memory.mem, SCAN_WINDOW_LARGE);
+    scan_begin(&scan, io, &look->job.memory.mem, SCAN_WINDOW_LARGE);
     int error = look->load ? look_index_load(&look->index, &scan) : 0;
     if (error == 0) {
         uint32_t from = look_floor(look);
@@ -52,24 +87,16 @@ static int64_t look_run(struct io *io, void *argument)
     return error;
 }
 
-static struct segment *look_segment(const struct look *look)
-{
-    uint32_t at = log_segment_floor(look->log, look->index.base);
-    if (at == UINT32_MAX) return NULL;
-    struct segment *segment = look->log->segments[at];
-    return segment == look->segment && segment->base == look->index.base ? segment : NULL;
-}
-
 static void look_adopt(struct look *look, struct segment *segment)
 {
-    struct logs *logs = look->log->logs;
+    struct logs *logs = look->job.log->logs;
     segment->offsets = look->index.offsets;
     segment->times = look->index.times;
     segment->most = look->index.most;
     segment->times_known = true;
     segment->index_bad = false;
     look->index.offsets = look->index.times = (struct index){0};
-    if (look->index.rebuilt) look->log->recovery.index_errors++;
+    if (look->index.rebuilt) look->job.log->recovery.index_errors++;
     list_append(&logs->indexed, &segment->indexed);
     logs->indexed_bytes += look_bytes(segment);
     look_trim(logs);
@@ -77,14 +104,10 @@ static void look_adopt(struct look *look, struct segment *segment)
 
 static void look_done(struct io_op *op)
 {
-    struct look *look = container_of(op, struct look, op);
-    struct log *log = look->log;
+    struct look *look = container_of(op, struct look, job.op);
+    struct log *log = look->job.log;
     struct mem *mem = log->logs->mem;
-    log->logs->in_flight--;
-    log->looking = false;
-    log->holds--;
-    log->look_error = (int)op->result;
-    struct segment *segment = look_segment(look);
+    struct segment *segment = look_ended(&look->job);
     if (op->result == 0 && look->load && segment != NULL && !segment->offsets.loaded)
         look_adopt(look, segment);
     look_index_free(&look->index, mem);
@@ -96,28 +119,16 @@ static void look_done(struct io_op *op)
 int look_start(struct log *log, struct segment *segment, const struct read_find *find)
 {
     struct logs *logs = log->logs;
-    if (log->looking || segment->swapping) return LOG_LATER; /* The end of either tells. */
-    if (log->look_error != 0) {
-        int error = log->look_error;
-        log->look_error = 0;
-        return error == -ENOMEM ? LOG_E_MEMORY : error;
-    }
-    int result = segment_file(segment, false);
+    int result = look_may(log, segment);
+    if (result == LOG_OK) result = segment_file(segment, false);
     if (result != LOG_OK) return result;
     struct look *look = mem_get(logs->mem, sizeof(*look));
     if (look == NULL) return LOG_E_MEMORY;
-    look->log = log;
-    look->segment = segment;
     look_index_of(&look->index, segment);
     log_file_hold(look->index.file);
-    memory_share(&look->memory, logs->mem, 0);
     look->find = *find;
     look->load = !segment->offsets.loaded;
-    look->op.done = look_done;
-    log->looking = true;
-    log->holds++;
-    logs->in_flight++;
-    io_job(logs->io, &look->op, look_run, look);
+    look_begin(&look->job, log, segment, look_run, look_done);
     return LOG_LATER;
 }
 

@@ -14,14 +14,10 @@
 #define SNAPSHOT_MAX (512u * 1024u * 1024u)
 
 struct look_txns {
-    struct io_op op;
-    struct log *log;
-    struct segment *segment; /* To be found again, not to be used by the job. */
-    struct log_file *file;   /* Held. */
-    struct memory_share memory;
+    struct look_job job;
+    struct log_file *file; /* Held. */
     struct disk_path snapshot_path;
     struct disk_path path;
-    int64_t base;
     uint32_t bytes;    /* Batches behind them were appended by this process, */
     int64_t end;       /* from this offset on. */
     bool sealed;       /* The job writes the file; else the closing of the segment does. */
@@ -36,7 +32,7 @@ struct look_txns {
 /* What was known at the segment's base. LOG_NOT_FOUND: nobody says. */
 static int txns_begin(const struct look_txns *look, struct io *io, struct producers *producers)
 {
-    if (look->base == 0) return LOG_OK;
+    if (look->job.base == 0) return LOG_OK;
     struct disk_bytes bytes;
     int error = disk_read_whole(io, producers->mem, look->snapshot_path.text, SNAPSHOT_MAX, &bytes);
     if (error == -ENOENT || error == -EFBIG) return LOG_NOT_FOUND;
@@ -58,7 +54,7 @@ static int txns_find(struct look_txns *look, struct scan *scan, bool crc)
     scan_seek(scan, look->file->file, 0, look->bytes);
     scan->crc = crc;
     enum scan_result next = SCAN_END;
-    int64_t end = look->base;
+    int64_t end = look->job.base;
     while (result == LOG_OK && (next = scan_next(scan)) == SCAN_BATCH) {
         if (batch_last_offset(&scan->header) < end || scan->header.base_offset < end) break;
         end = batch_last_offset(&scan->header) + 1;
@@ -85,9 +81,9 @@ static bool txns_same(const struct look_txns *look)
 
 static int64_t txns_run(struct io *io, void *argument)
 {
-    struct look_txns *look = argument;
+    struct look_txns *look = container_of(argument, struct look_txns, job);
     struct scan scan;
-    scan_begin(&scan, io, &look->memory.mem, SCAN_WINDOW_LARGE);
+    scan_begin(&scan, io, &look->job.memory.mem, SCAN_WINDOW_LARGE);
     int result = txns_find(look, &scan, false);
     if (result == LOG_OK && !txns_same(look)) {
         result = txns_find(look, &scan, true);
@@ -103,7 +99,7 @@ static int64_t txns_run(struct io *io, void *argument)
 /* Use what was found, and behind it what this process has appended since. False: not now. */
 static bool txns_adopt(struct look_txns *look, struct segment *segment)
 {
-    struct mem *mem = look->log->logs->mem;
+    struct mem *mem = look->job.log->logs->mem;
     if (segment->sealing || !index_reserve(mem, &look->found, segment->txns.count)) return false;
     for (uint32_t i = look->unproved; i < segment->txns.count; i++) {
         struct index_txn entry = index_get_txn(&segment->txns, i);
@@ -113,30 +109,24 @@ static bool txns_adopt(struct look_txns *look, struct segment *segment)
     segment->txns = look->found;
     segment->txns.stored = look->sealed ? segment->txns.count : 0;
     look->found = (struct index){0};
-    look->log->recovery.index_errors++;
+    look->job.log->recovery.index_errors++;
     return true;
 }
 
 /* Is the segment still the one that the job worked on, but for what was appended? */
 static bool txns_unchanged(const struct look_txns *look, const struct segment *segment)
 {
-    return segment->base == look->base && segment->sealed == look->sealed &&
-           segment->txns.count >= look->was.count &&
+    return segment->sealed == look->sealed && segment->txns.count >= look->was.count &&
            txns_begin_same(&segment->txns, &look->was, look->was.count);
 }
 
 static void txns_done(struct io_op *op)
 {
-    struct look_txns *look = container_of(op, struct look_txns, op);
-    struct log *log = look->log;
+    struct look_txns *look = container_of(op, struct look_txns, job.op);
+    struct log *log = look->job.log;
     struct mem *mem = log->logs->mem;
-    log->logs->in_flight--;
-    log->looking = false;
-    log->holds--;
-    log->look_error = (int)op->result;
-    uint32_t at = log_segment_floor(log, look->base);
-    struct segment *segment = at == UINT32_MAX ? NULL : log->segments[at];
-    if (op->result == 0 && segment == look->segment && txns_unchanged(look, segment) &&
+    struct segment *segment = look_ended(&look->job);
+    if (op->result == 0 && segment != NULL && txns_unchanged(look, segment) &&
         (!look->different || txns_adopt(look, segment)))
         segment->txns_unproved = 0;
     index_unload(mem, &look->was);
@@ -150,9 +140,6 @@ static int txns_start(struct log *log, struct segment *segment, struct look_txns
 {
     int result = segment_file(segment, false);
     if (result != LOG_OK) return result;
-    look->log = log;
-    look->segment = segment;
-    look->base = segment->base;
     look->bytes = segment->written_bytes;
     look->end = segment->written_end;
     look->sealed = segment->sealed;
@@ -174,25 +161,17 @@ int look_txns_start(struct log *log, struct segment *segment)
     struct logs *logs = log->logs;
     if (log->config.cleanup_compact) segment->txns_unproved = 0;
     if (segment->txns_unproved == 0) return LOG_OK;
-    if (log->looking || segment->swapping || segment->sealing) return LOG_LATER;
-    if (log->look_error != 0) {
-        int error = log->look_error;
-        log->look_error = 0;
-        return error == -ENOMEM ? LOG_E_MEMORY : error;
-    }
+    if (segment->sealing) return LOG_LATER;
+    int result = look_may(log, segment);
+    if (result != LOG_OK) return result;
     struct look_txns *look = mem_get(logs->mem, sizeof(*look));
     if (look == NULL) return LOG_E_MEMORY;
-    int result = txns_start(log, segment, look);
+    result = txns_start(log, segment, look);
     if (result != LOG_OK) {
         index_unload(logs->mem, &look->was);
         mem_put(logs->mem, look, sizeof(*look));
         return result;
     }
-    memory_share(&look->memory, logs->mem, 0);
-    look->op.done = txns_done;
-    log->looking = true;
-    log->holds++;
-    logs->in_flight++;
-    io_job(logs->io, &look->op, txns_run, look);
+    look_begin(&look->job, log, segment, txns_run, txns_done);
     return LOG_LATER;
 }

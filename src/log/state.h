@@ -436,6 +436,30 @@ struct read_find {
 #define READ_BAD_INDEX 1000 /* Of read_walk(): the first batch is not the index entry's. */
 MUST_USE int read_walk(struct scan *scan, struct read_find *find);
 MUST_USE int look_start(struct log *log, struct segment *segment, const struct read_find *find);
+
+/* A log's lookup job, at most one at a time; lives in the struct of who runs it. */
+struct look_job {
+    struct io_op op;
+    struct log *log;
+    struct segment *segment; /* To be found again by look_ended, not used by the job. */
+    int64_t base;            /* The segment's. */
+    struct memory_share memory;
+};
+
+/* May a lookup of `segment` begin? LOG_OK, or LOG_LATER: the end of what is in the way tells
+ * (READY). LOG_E_MEMORY or -errno: how the last one failed, told once. */
+MUST_USE int look_may(struct log *log, const struct segment *segment);
+
+/* Begin: `run` in a job with `job->op`, then `done`, which calls look_ended. */
+void look_begin(struct look_job *job,
+                struct log *log,
+                struct segment *segment,
+                int64_t (*run)(struct io *io, void *argument),
+                void (*done)(struct io_op *op));
+
+/* The job has ended: the segment it was of; NULL: it is not there any more. */
+struct segment *look_ended(struct look_job *job);
+
 uint64_t look_bytes(const struct segment *segment);
 void look_forget(struct segment *segment); /* Off the list of what may be unloaded. */
 void look_trim(struct logs *logs);
