@@ -146,6 +146,13 @@ bool topic_name_valid(struct view name);
 /* `count` zeroed elements in the request's arena; NULL (also for a count of 0). */
 void *broker_array(struct request *request, size_t count, size_t size);
 
+/* The request's response (request_response), to be filled in. NULL: no memory, the request is
+ * closed. */
+MUST_USE void *broker_response(struct request *request);
+
+/* End the request: with `response` if it could be `made`, else, for want of memory, by closing. */
+void broker_answer(struct request *request, void *response, bool made);
+
 /* A NUL-terminated text made in the request's arena, as a view. On failure the empty view. */
 struct view broker_text(struct request *request, const char *format, ...) PRINTF(2, 3);
 

@@ -323,11 +323,8 @@ static int16_t push(struct request *request)
 void handle_push_telemetry(struct shard *shard, struct request *request)
 {
     struct node *node = node_of(shard);
-    struct push_telemetry_response *out = request_response(request);
-    if (out == NULL) {
-        request_close(request, "no memory for an answer");
-        return;
-    }
+    struct push_telemetry_response *out = broker_response(request);
+    if (out == NULL) return;
     out->error_code = push(request);
     metric_add(&shard->metrics, METRIC_CLIENT_METRICS_PUSHES, 1);
     count(node);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "broker/broker.h"
 #include "broker/coordinator_inside.h"
 #include "broker/explain.h"
@@ -17,17 +18,6 @@
 
 /* ---- which partition ------------------------------------------------------------------------- */
 
-/* One code point of UTF-8 text that has been checked when it was decoded. */
-static uint32_t next_character(struct view text, uint32_t *at)
-{
-    uint8_t first = text.data[(*at)++];
-    uint32_t more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
-    uint32_t value = more == 0 ? first : first & (0x3fu >> more);
-    while (more-- > 0 && *at < text.size)
-        value = value << 6 | (text.data[(*at)++] & 0x3fu);
-    return value;
-}
-
 uint32_t coordinator_partition(struct view key, uint32_t partitions)
 {
     uint32_t hash = 0;
@@ -37,7 +27,7 @@ uint32_t coordinator_partition(struct view key, uint32_t partitions)
             hash = 31 * hash + key.data[at++];
             continue;
         }
-        uint32_t c = next_character(key, &at);
+        uint32_t c = utf8_next(key, &at);
         if (c >= 0x10000) { /* Java hashes UTF-16 units: two for these. */
             hash = 31 * hash + (0xd800 + ((c - 0x10000) >> 10));
             c = 0xdc00 + ((c - 0x10000) & 0x3ff);

@@ -441,8 +441,5 @@ void handle_describe_configs(struct shard *shard, struct request *request)
         };
         made = describe_resource(&d);
     }
-    if (made)
-        request_reply(request, out);
-    else
-        request_close(request, "no memory for an answer");
+    broker_answer(request, out, made);
 }

@@ -21,6 +21,8 @@ struct gather {
     struct request *request;
     void *response;
     uint32_t pending; /* Parts that are held, and one for who is still adding. */
+    struct gather_part *parts;
+    void *items; /* Of the answer, one for each part; NULL without gather_begin. */
 };
 
 struct gather_part {
@@ -53,6 +55,17 @@ static void gather_hold(struct gather_part *part, struct coordinator_part *at)
     coordinator_hold(at, &part->hold);
 }
 
+/* Set up part number `at`, which is to fill `out`. */
+static struct gather_part *gather_part(struct gather *gather,
+                                       size_t at,
+                                       void (*fail)(struct gather_part *part,
+                                                    enum kafka_error error),
+                                       void *out)
+{
+    gather->parts[at] = (struct gather_part){.gather = gather, .fail = fail, .out = out};
+    return &gather->parts[at];
+}
+
 static struct gather *gather_new(struct request *request)
 {
     struct gather *gather = broker_array(request, 1, sizeof(*gather));
@@ -68,26 +81,18 @@ static void gather_no_memory(struct request *request)
     request_close(request, "no memory for an answer about groups");
 }
 
-/* An answer with an item for each of `count` things that are asked for. */
-struct gather_many {
-    struct gather *gather;
-    struct gather_part *parts;
-    void *items;
-};
-
-/* False: the request was closed for want of memory. */
-static bool gather_begin(struct request *request,
-                         size_t count,
-                         size_t item_bytes,
-                         struct gather_many *out)
+/* An answer with an item of `item_bytes` for each of `count` things that are asked for. NULL: the
+ * request was closed for want of memory. */
+static struct gather *gather_begin(struct request *request, size_t count, size_t item_bytes)
 {
-    out->gather = gather_new(request);
-    out->items = broker_array(request, count, item_bytes);
-    out->parts = broker_array(request, count, sizeof(out->parts[0]));
-    if (out->gather != NULL && (count == 0 || (out->items != NULL && out->parts != NULL)))
-        return true;
+    struct gather *gather = gather_new(request);
+    if (gather != NULL) {
+        gather->items = broker_array(request, count, item_bytes);
+        gather->parts = broker_array(request, count, sizeof(gather->parts[0]));
+        if (count == 0 || (gather->items != NULL && gather->parts != NULL)) return gather;
+    }
     gather_no_memory(request);
-    return false;
+    return NULL;
 }
 
 /* ---- DescribeGroups -------------------------------------------------------------------------- */
@@ -128,22 +133,18 @@ void handle_describe_groups(struct shard *shard, struct request *request)
 {
     const struct describe_groups_request *in = request->message;
     size_t count = (size_t)MAX(in->groups.count, 0);
-    struct gather_many many;
     (void)shard;
-    if (!gather_begin(request, count, sizeof(struct describe_groups_response_described_group),
-                      &many))
-        return;
-    struct gather *gather = many.gather;
-    struct gather_part *parts = many.parts;
-    struct describe_groups_response_described_group *items = many.items;
+    struct gather *gather =
+        gather_begin(request, count, sizeof(struct describe_groups_response_described_group));
+    if (gather == NULL) return;
+    struct describe_groups_response_described_group *items = gather->items;
     struct describe_groups_response *out = gather->response;
     out->groups.items = items;
     out->groups.count = (int32_t)count;
     for (size_t i = 0; i < count; i++) {
         wire_struct_defaults(&wire_describe_groups_response_described_group_shape, &items[i]);
         items[i].group_id = in->groups.items[i];
-        parts[i] = (struct gather_part){.gather = gather, .fail = describe_fail, .out = &items[i]};
-        describe_one(request, &parts[i]);
+        describe_one(request, gather_part(gather, i, describe_fail, &items[i]));
     }
     gather_less(gather);
 }
@@ -212,14 +213,11 @@ void handle_consumer_group_describe(struct shard *shard, struct request *request
 {
     const struct consumer_group_describe_request *in = request->message;
     size_t count = (size_t)MAX(in->group_ids.count, 0);
-    struct gather_many many;
     (void)shard;
-    if (!gather_begin(request, count,
-                      sizeof(struct consumer_group_describe_response_described_group), &many))
-        return;
-    struct gather *gather = many.gather;
-    struct gather_part *parts = many.parts;
-    struct consumer_group_describe_response_described_group *items = many.items;
+    struct gather *gather = gather_begin(
+        request, count, sizeof(struct consumer_group_describe_response_described_group));
+    if (gather == NULL) return;
+    struct consumer_group_describe_response_described_group *items = gather->items;
     struct consumer_group_describe_response *out = gather->response;
     out->groups.items = items;
     out->groups.count = (int32_t)count;
@@ -228,18 +226,18 @@ void handle_consumer_group_describe(struct shard *shard, struct request *request
         wire_struct_defaults(&wire_consumer_group_describe_response_described_group_shape,
                              &items[i]);
         items[i].group_id = in->group_ids.items[i];
-        parts[i] = (struct gather_part){.gather = gather, .fail = consumer_fail, .out = &items[i]};
-        enum kafka_error error = consumer_one(request, &parts[i], &part);
+        struct gather_part *item = gather_part(gather, i, consumer_fail, &items[i]);
+        enum kafka_error error = consumer_one(request, item, &part);
         if (error != KAFKA_NONE) {
             request_error(request, (int16_t)error);
-            consumer_fail(&parts[i], error);
+            consumer_fail(item, error);
             if (error == KAFKA_TOPIC_AUTHORIZATION_FAILED)
                 items[i].error_message = VIEW("The group has described topic(s) that the client is "
                                               "not authorized to describe.");
             continue;
         }
         if (items[i].error_code != KAFKA_NONE) request_error(request, items[i].error_code);
-        gather_hold(&parts[i], part);
+        gather_hold(item, part);
     }
     gather_less(gather);
 }
@@ -340,6 +338,7 @@ void handle_list_groups(struct shard *shard, struct request *request)
     struct list_groups_response *out = gather->response;
     struct listing_groups listing = {
         .request = request, .out = out, .capacity = (int32_t)group_count};
+    gather->parts = parts;
     out->error_code = (int16_t)error;
     out->groups.items = items;
     for (uint32_t i = 0; error == KAFKA_NONE && i < part_count; i++) {
@@ -347,8 +346,7 @@ void handle_list_groups(struct shard *shard, struct request *request)
         struct coordinator_part *part = coordinator_at(node, i, &state);
         if (state != KAFKA_NONE) continue;
         groups_list(coordinator_groups(part), list_one, &listing);
-        parts[i] = (struct gather_part){.gather = gather, .fail = list_fail, .out = out};
-        gather_hold(&parts[i], part);
+        gather_hold(gather_part(gather, i, list_fail, out), part);
     }
     if (listing.failed) {
         out->error_code = KAFKA_COORDINATOR_NOT_AVAILABLE;
@@ -405,23 +403,20 @@ void handle_delete_groups(struct shard *shard, struct request *request)
 {
     const struct delete_groups_request *in = request->message;
     size_t count = (size_t)MAX(in->groups_names.count, 0);
-    struct gather_many many;
     struct names seen;
     if (count > DELETE_GROUPS_MAX) {
         request_close(request, "too many groups to delete");
         return;
     }
-    if (!gather_begin(request, count, sizeof(struct delete_groups_response_deletable_group_result),
-                      &many))
-        return;
+    struct gather *gather =
+        gather_begin(request, count, sizeof(struct delete_groups_response_deletable_group_result));
+    if (gather == NULL) return;
     if (!names_init(&seen, &request->arena, (uint32_t)count,
                     io_random(node_of(shard)->io, IO_RANDOM_HASH))) {
         gather_no_memory(request);
         return;
     }
-    struct gather *gather = many.gather;
-    struct gather_part *parts = many.parts;
-    struct delete_groups_response_deletable_group_result *items = many.items;
+    struct delete_groups_response_deletable_group_result *items = gather->items;
     struct delete_groups_response *out = gather->response;
     out->results.items = items;
     for (size_t i = 0; i < count; i++) {
@@ -429,8 +424,7 @@ void handle_delete_groups(struct shard *shard, struct request *request)
         struct delete_groups_response_deletable_group_result *item = &items[out->results.count++];
         wire_struct_defaults(&wire_delete_groups_response_deletable_group_result_shape, item);
         item->group_id = in->groups_names.items[i];
-        parts[i] = (struct gather_part){.gather = gather, .fail = delete_fail, .out = item};
-        delete_one(request, &parts[i]);
+        delete_one(request, gather_part(gather, i, delete_fail, item));
     }
     gather_less(gather);
 }

@@ -323,6 +323,24 @@ static bool fetched_group(struct fetching_group *group)
     return !request->arena.failed;
 }
 
+/* A topic of a version below 8 with room for `count` partitions, at their defaults. False: no
+ * memory. */
+static bool single_topic(struct request *request,
+                         struct view name,
+                         int32_t count,
+                         struct offset_fetch_response_offset_fetch_response_topic *out)
+{
+    wire_struct_defaults(&wire_offset_fetch_response_offset_fetch_response_topic_shape, out);
+    out->name = name;
+    out->partitions.items = broker_array(request, (size_t)count, sizeof(*out->partitions.items));
+    if (count > 0 && out->partitions.items == NULL) return false;
+    out->partitions.count = count;
+    for (int32_t p = 0; p < count; p++)
+        wire_struct_defaults(&wire_offset_fetch_response_offset_fetch_response_partition_shape,
+                             &out->partitions.items[p]);
+    return true;
+}
+
 /* Version 1 has no error for the whole: each partition carries it. */
 static bool single_failed(struct fetching *fetching, int16_t error)
 {
@@ -334,18 +352,11 @@ static bool single_failed(struct fetching *fetching, int16_t error)
     }
     for (int32_t t = 0; t < out->topics.count; t++) {
         struct offset_fetch_response_offset_fetch_response_topic *topic = &out->topics.items[t];
-        size_t count = (size_t)MAX(in->topics.items[t].partition_indexes.count, 0);
-        wire_struct_defaults(&wire_offset_fetch_response_offset_fetch_response_topic_shape, topic);
-        topic->name = in->topics.items[t].name;
-        topic->partitions.items =
-            broker_array(fetching->request, count, sizeof(*topic->partitions.items));
-        if (count > 0 && topic->partitions.items == NULL) return false;
-        topic->partitions.count = (int32_t)count;
-        for (size_t p = 0; p < count; p++) {
+        int32_t count = MAX(in->topics.items[t].partition_indexes.count, 0);
+        if (!single_topic(fetching->request, in->topics.items[t].name, count, topic)) return false;
+        for (int32_t p = 0; p < count; p++) {
             struct offset_fetch_response_offset_fetch_response_partition *item =
                 &topic->partitions.items[p];
-            wire_struct_defaults(&wire_offset_fetch_response_offset_fetch_response_partition_shape,
-                                 item);
             item->partition_index = in->topics.items[t].partition_indexes.items[p];
             item->committed_offset = item->committed_leader_epoch = -1;
             item->error_code = error;
@@ -372,18 +383,11 @@ static bool single_answer(struct fetching *fetching)
         const struct offset_fetch_response_offset_fetch_response_topics *from =
             &group->topics.items[t];
         struct offset_fetch_response_offset_fetch_response_topic *topic = &out->topics.items[t];
-        size_t count = (size_t)from->partitions.count;
-        wire_struct_defaults(&wire_offset_fetch_response_offset_fetch_response_topic_shape, topic);
-        topic->name = from->name;
-        topic->partitions.items =
-            broker_array(fetching->request, count, sizeof(*topic->partitions.items));
-        if (count > 0 && topic->partitions.items == NULL) return false;
-        topic->partitions.count = (int32_t)count;
-        for (size_t p = 0; p < count; p++) {
+        int32_t count = from->partitions.count;
+        if (!single_topic(fetching->request, from->name, count, topic)) return false;
+        for (int32_t p = 0; p < count; p++) {
             struct offset_fetch_response_offset_fetch_response_partition *item =
                 &topic->partitions.items[p];
-            wire_struct_defaults(&wire_offset_fetch_response_offset_fetch_response_partition_shape,
-                                 item);
             item->partition_index = from->partitions.items[p].partition_index;
             item->committed_offset = from->partitions.items[p].committed_offset;
             item->committed_leader_epoch = from->partitions.items[p].committed_leader_epoch;

@@ -87,6 +87,21 @@ void *broker_array(struct request *request, size_t count, size_t size)
     return arena_get(&request->arena, count * size);
 }
 
+void *broker_response(struct request *request)
+{
+    void *response = request_response(request);
+    if (response == NULL) request_close(request, "no memory for an answer");
+    return response;
+}
+
+void broker_answer(struct request *request, void *response, bool made)
+{
+    if (made)
+        request_reply(request, response);
+    else
+        request_close(request, "no memory for an answer");
+}
+
 struct view broker_text(struct request *request, const char *format, ...)
 {
     char line[512];

@@ -380,8 +380,5 @@ void handle_describe_log_dirs(struct shard *shard, struct request *request)
         list.no_memory = list.no_memory || out->results.items[i].topics.items == NULL;
     }
     if (!list.no_memory) logs_each(node->logs, dir_add, &list);
-    if (list.no_memory)
-        request_close(request, "no memory for an answer");
-    else
-        request_reply(request, out);
+    broker_answer(request, out, !list.no_memory);
 }

@@ -192,10 +192,7 @@ static struct incremental_alter_configs_response *alter_all(
 static void finish(struct request *request, void *others)
 {
     struct incremental_alter_configs_response *out = alter_all(request, others);
-    if (out != NULL)
-        request_reply(request, out);
-    else
-        request_close(request, "no memory for an answer");
+    broker_answer(request, out, out != NULL);
 }
 
 void handle_incremental_alter_configs(struct shard *shard, struct request *request)

@@ -331,11 +331,8 @@ static int16_t cluster_check(struct request *request, int8_t wanted, struct view
 void handle_describe_cluster(struct shard *shard, struct request *request)
 {
     const struct describe_cluster_request *in = request->message;
-    struct describe_cluster_response *out = request_response(request);
-    if (out == NULL) {
-        request_close(request, "no memory for an answer");
-        return;
-    }
+    struct describe_cluster_response *out = broker_response(request);
+    if (out == NULL) return;
     out->controller_id = -1;
     out->error_code = cluster_check(request, in->endpoint_type, &out->error_message);
     if (out->error_code != KAFKA_NONE) {

@@ -255,8 +255,5 @@ void handle_alter_replica_log_dirs(struct shard *shard, struct request *request)
         for (int32_t t = 0; enough && t < in->dirs.items[d].topics.count; t++)
             enough = move_topic(request, in->dirs.items[d].path, &in->dirs.items[d].topics.items[t],
                                 out);
-    if (enough)
-        request_reply(request, out);
-    else
-        request_close(request, "no memory for an answer");
+    broker_answer(request, out, enough);
 }

@@ -148,8 +148,5 @@ void handle_describe_client_quotas(struct shard *shard, struct request *request)
         else if (filter_check(request, out) == KAFKA_NONE)
             made = quotas_fill(request, out);
     }
-    if (made)
-        request_reply(request, out);
-    else
-        request_close(request, "no memory for an answer");
+    broker_answer(request, out, made);
 }

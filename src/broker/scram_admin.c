@@ -128,8 +128,5 @@ void handle_describe_user_scram_credentials(struct shard *shard, struct request 
     } else if (made) {
         made = describing_load(&d) && describe_users(&d);
     }
-    if (made)
-        request_reply(request, d.out);
-    else
-        request_close(request, "no memory for an answer");
+    broker_answer(request, d.out, made);
 }

@@ -30,11 +30,8 @@ static void refuse_create(const struct request *request,
 void handle_delegation_token(struct shard *shard, struct request *request)
 {
     (void)shard;
-    void *out = request_response(request);
-    if (out == NULL) {
-        request_close(request, "no memory for an answer");
-        return;
-    }
+    void *out = broker_response(request);
+    if (out == NULL) return;
     const int16_t error = KAFKA_DELEGATION_TOKEN_REQUEST_NOT_ALLOWED;
     if (request->api->key == wire_create_delegation_token_response.api_key) {
         refuse_create(request, out);

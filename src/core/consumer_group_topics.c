@@ -7,6 +7,7 @@
 #include "core/consumer_group_internal.h"
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "base/view_sort.h"
 #include "base/xxh3.h"
 #include "core/assignor.h"
@@ -273,16 +274,6 @@ static void put_le(struct hashing *h, uint64_t value, uint32_t bytes)
 {
     for (uint32_t i = 0; i < bytes; i++)
         h->bytes[h->size++] = (uint8_t)(value >> (8 * i));
-}
-
-static uint32_t utf8_next(struct view text, uint32_t *at)
-{
-    uint8_t first = text.data[(*at)++];
-    uint32_t more = first >= 0xf0 ? 3 : first >= 0xe0 ? 2 : first >= 0xc0 ? 1 : 0;
-    uint32_t value = more == 0 ? first : first & (0x3fu >> more);
-    while (more-- > 0 && *at < text.size)
-        value = value << 6 | (text.data[(*at)++] & 0x3fu);
-    return value;
 }
 
 /* Java's characters, then how many. */
