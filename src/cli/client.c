@@ -220,6 +220,21 @@ const struct rd_kafka_metadata *client_metadata(struct client *client)
     return NULL;
 }
 
+int client_run(struct cli *cli,
+               rd_kafka_type_t type,
+               int (*use)(struct client *client, const struct rd_kafka_metadata *metadata))
+{
+    struct client client = {0};
+    int code = (int)client_open(cli, type, NULL, &client);
+    if (code == CLI_OK) {
+        const struct rd_kafka_metadata *metadata = client_metadata(&client);
+        code = metadata == NULL ? CLI_FAILED : use(&client, metadata);
+        if (metadata != NULL) client.rd.metadata_destroy(metadata);
+    }
+    client_close(&client);
+    return code;
+}
+
 const rd_kafka_metadata_topic_t *client_topic(struct client *client,
                                               const struct rd_kafka_metadata *metadata,
                                               const char *name)

@@ -155,6 +155,13 @@ int client_fail(struct client *client,
                 rd_kafka_resp_err_t error,
                 const char *detail);
 
+/* Open a client of this type, ask for the metadata of all topics, and call `use`, whose exit code
+ * is the command's. Else CLI_FAILED or what client_open says; it was said. */
+MUST_USE int client_run(struct cli *cli,
+                        rd_kafka_type_t type,
+                        int (*use)(struct client *client,
+                                   const struct rd_kafka_metadata *metadata));
+
 /* Metadata of all topics, or of one; freed by the library's metadata_destroy. NULL: it was said.
  * Never creates a topic. */
 MUST_USE const struct rd_kafka_metadata *client_metadata(struct client *client);

@@ -74,27 +74,21 @@ static void as_json(struct client *client, const struct rd_kafka_metadata *metad
                totals.topics, totals.partitions, totals.not_in_sync, totals.without_leader);
 }
 
+static int show(struct client *client, const struct rd_kafka_metadata *metadata)
+{
+    char *id = client->rd.clusterid(client->handle, client->timeout_ms);
+    if (cli_has(client->cli, "json")) {
+        as_json(client, metadata, id);
+    } else {
+        as_text(client, metadata, id);
+    }
+    client->rd.mem_free(client->handle, id);
+    return CLI_OK;
+}
+
 static int run(struct cli *cli)
 {
-    struct client client = {0};
-    enum cli_exit code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
-    int result = (int)code;
-    if (code == CLI_OK) {
-        const struct rd_kafka_metadata *metadata = client_metadata(&client);
-        result = metadata == NULL ? CLI_FAILED : CLI_OK;
-        if (metadata != NULL) {
-            char *id = client.rd.clusterid(client.handle, client.timeout_ms);
-            if (cli_has(cli, "json")) {
-                as_json(&client, metadata, id);
-            } else {
-                as_text(&client, metadata, id);
-            }
-            client.rd.mem_free(client.handle, id);
-            client.rd.metadata_destroy(metadata);
-        }
-    }
-    client_close(&client);
-    return result;
+    return client_run(cli, RD_KAFKA_PRODUCER, show);
 }
 
 static const struct cli_option options[] = {CLIENT_OPTIONS, CLI_OPTIONS_END};

@@ -1,9 +1,11 @@
 /* topic.c - `dohle topic create`, `delete`, `alter`. topic_show.c lists and describes. */
 #include "cli/topic.h"
 
+static const struct cli_range partitions_range = {1, 100000};
+
 /* ---- admin calls ----------------------------------------------------------------------------- */
 
-rd_kafka_AdminOptions_t *topic_options(struct client *client, rd_kafka_admin_op_t op)
+struct topic_call topic_call(struct client *client, rd_kafka_admin_op_t op)
 {
     char error[256];
     rd_kafka_AdminOptions_t *options = client->rd.AdminOptions_new(client->handle, op);
@@ -15,20 +17,20 @@ rd_kafka_AdminOptions_t *topic_options(struct client *client, rd_kafka_admin_op_
         op == RD_KAFKA_ADMIN_OP_CREATEPARTITIONS)
         (void)client->rd.AdminOptions_set_operation_timeout(options, client->timeout_ms, error,
                                                             sizeof(error));
-    return options;
+    return (struct topic_call){client->rd.queue_new(client->handle), options};
 }
 
-rd_kafka_event_t *topic_wait(struct client *client, rd_kafka_queue_t *queue, const char *what)
+rd_kafka_event_t *topic_called(struct client *client, struct topic_call call, const char *what)
 {
-    rd_kafka_event_t *event = client->rd.queue_poll(queue, client->timeout_ms + 1000);
-    if (event == NULL) {
-        (void)client_fail(client, what, RD_KAFKA_RESP_ERR__TIMED_OUT, NULL);
-        return NULL;
-    }
-    rd_kafka_resp_err_t error = client->rd.event_error(event);
+    rd_kafka_event_t *event = client->rd.queue_poll(call.queue, client->timeout_ms + 1000);
+    rd_kafka_resp_err_t error =
+        event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : client->rd.event_error(event);
+    client->rd.AdminOptions_destroy(call.options);
+    client->rd.queue_destroy(call.queue);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return event;
-    (void)client_fail(client, what, error, client->rd.event_error_string(event));
-    client->rd.event_destroy(event);
+    (void)client_fail(client, what, error,
+                      event == NULL ? NULL : client->rd.event_error_string(event));
+    if (event != NULL) client->rd.event_destroy(event);
     return NULL;
 }
 
@@ -106,10 +108,9 @@ static int create_all(struct client *client, const long long sizes[2])
         code = new_topic(client, cli->words[count], sizes, &topics[count]);
     int result = (int)code;
     if (code == CLI_OK) {
-        rd_kafka_queue_t *queue = client->rd.queue_new(client->handle);
-        rd_kafka_AdminOptions_t *options = topic_options(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
-        client->rd.CreateTopics(client->handle, topics, count, options, queue);
-        rd_kafka_event_t *event = topic_wait(client, queue, "the new topic");
+        struct topic_call call = topic_call(client, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+        client->rd.CreateTopics(client->handle, topics, count, call.options, call.queue);
+        rd_kafka_event_t *event = topic_called(client, call, "the new topic");
         result = CLI_FAILED;
         if (event != NULL) {
             size_t found = 0;
@@ -118,8 +119,6 @@ static int create_all(struct client *client, const long long sizes[2])
             result = topic_results(client, results, found, "created");
             client->rd.event_destroy(event);
         }
-        client->rd.AdminOptions_destroy(options);
-        client->rd.queue_destroy(queue);
     }
     for (size_t i = 0; i < count; i++)
         if (topics[i] != NULL) client->rd.NewTopic_destroy(topics[i]);
@@ -130,7 +129,7 @@ static int run_create(struct cli *cli)
 {
     long long sizes[2] = {-1, -1}; /* Partitions, replicas; -1: the broker's default. */
     struct client client = {0};
-    enum cli_exit code = cli_integer(cli, "partitions", (struct cli_range){1, 100000}, &sizes[0]);
+    enum cli_exit code = cli_integer(cli, "partitions", partitions_range, &sizes[0]);
     if (code == CLI_OK)
         code = cli_integer(cli, "replication-factor", (struct cli_range){1, 1000}, &sizes[1]);
     if (code != CLI_OK) return (int)code;
@@ -151,39 +150,31 @@ static int delete_all(struct client *client)
 
     for (size_t i = 0; i < count; i++)
         topics[i] = client->rd.DeleteTopic_new(cli->words[i]);
-    rd_kafka_queue_t *queue = client->rd.queue_new(client->handle);
-    rd_kafka_AdminOptions_t *options = topic_options(client, RD_KAFKA_ADMIN_OP_DELETETOPICS);
-    client->rd.DeleteTopics(client->handle, topics, count, options, queue);
-    rd_kafka_event_t *event = topic_wait(client, queue, "the deletion");
+    struct topic_call call = topic_call(client, RD_KAFKA_ADMIN_OP_DELETETOPICS);
+    client->rd.DeleteTopics(client->handle, topics, count, call.options, call.queue);
+    rd_kafka_event_t *event = topic_called(client, call, "the deletion");
     if (event != NULL) {
         const rd_kafka_topic_result_t **results = client->rd.DeleteTopics_result_topics(
             client->rd.event_DeleteTopics_result(event), &found);
         result = topic_results(client, results, found, "deleted");
         client->rd.event_destroy(event);
     }
-    client->rd.AdminOptions_destroy(options);
-    client->rd.queue_destroy(queue);
     for (size_t i = 0; i < count; i++)
         client->rd.DeleteTopic_destroy(topics[i]);
     return result;
 }
 
 /* All that are named must be there, before the first is deleted. */
+static int delete_known(struct client *client, const struct rd_kafka_metadata *metadata)
+{
+    for (int i = 0; i < client->cli->word_count; i++)
+        if (client_topic(client, metadata, client->cli->words[i]) == NULL) return CLI_FAILED;
+    return delete_all(client);
+}
+
 static int run_delete(struct cli *cli)
 {
-    struct client client = {0};
-    enum cli_exit code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
-    int result = (int)code;
-    if (code == CLI_OK) {
-        const struct rd_kafka_metadata *metadata = client_metadata(&client);
-        result = metadata == NULL ? CLI_FAILED : CLI_OK;
-        for (int i = 0; i < cli->word_count && result == CLI_OK; i++)
-            if (client_topic(&client, metadata, cli->words[i]) == NULL) result = CLI_FAILED;
-        if (metadata != NULL) client.rd.metadata_destroy(metadata);
-    }
-    if (result == CLI_OK) result = delete_all(&client);
-    client_close(&client);
-    return result;
+    return client_run(cli, RD_KAFKA_PRODUCER, delete_known);
 }
 
 /* ---- alter ----------------------------------------------------------------------------------- */
@@ -197,18 +188,15 @@ static int add_partitions(struct client *client, const char *name, size_t partit
         client->rd.NewPartitions_new(name, partitions, error, sizeof(error));
 
     if (more == NULL) return cli_fail(client->cli, CLI_USAGE, "topic \"%s\": %s", name, error);
-    rd_kafka_queue_t *queue = client->rd.queue_new(client->handle);
-    rd_kafka_AdminOptions_t *options = topic_options(client, RD_KAFKA_ADMIN_OP_CREATEPARTITIONS);
-    client->rd.CreatePartitions(client->handle, &more, 1, options, queue);
-    rd_kafka_event_t *event = topic_wait(client, queue, "more partitions");
+    struct topic_call call = topic_call(client, RD_KAFKA_ADMIN_OP_CREATEPARTITIONS);
+    client->rd.CreatePartitions(client->handle, &more, 1, call.options, call.queue);
+    rd_kafka_event_t *event = topic_called(client, call, "more partitions");
     if (event != NULL) {
         const rd_kafka_topic_result_t **results = client->rd.CreatePartitions_result_topics(
             client->rd.event_CreatePartitions_result(event), &found);
         result = topic_results(client, results, found, "enlarged");
         client->rd.event_destroy(event);
     }
-    client->rd.AdminOptions_destroy(options);
-    client->rd.queue_destroy(queue);
     client->rd.NewPartitions_destroy(more);
     return result;
 }
@@ -268,10 +256,9 @@ static int send_settings(struct client *client,
     int result = CLI_FAILED;
 
     (void)snprintf(what, sizeof(what), "topic \"%s\"", name);
-    rd_kafka_queue_t *queue = client->rd.queue_new(client->handle);
-    rd_kafka_AdminOptions_t *options = topic_options(client, RD_KAFKA_ADMIN_OP_ALTERCONFIGS);
-    client->rd.AlterConfigs(client->handle, &resource, 1, options, queue);
-    rd_kafka_event_t *event = topic_wait(client, queue, what);
+    struct topic_call call = topic_call(client, RD_KAFKA_ADMIN_OP_ALTERCONFIGS);
+    client->rd.AlterConfigs(client->handle, &resource, 1, call.options, call.queue);
+    rd_kafka_event_t *event = topic_called(client, call, what);
     if (event != NULL) {
         const rd_kafka_ConfigResource_t **results = client->rd.AlterConfigs_result_resources(
             client->rd.event_AlterConfigs_result(event), &found);
@@ -285,8 +272,6 @@ static int send_settings(struct client *client,
         }
         client->rd.event_destroy(event);
     }
-    client->rd.AdminOptions_destroy(options);
-    client->rd.queue_destroy(queue);
     return result;
 }
 
@@ -300,31 +285,32 @@ static int alter_settings(struct client *client, const char *name)
     return result;
 }
 
+static int alter_known(struct client *client, const struct rd_kafka_metadata *metadata)
+{
+    struct cli *cli = client->cli;
+    const char *name = cli->words[0];
+    long long partitions = 0;
+    if (client_topic(client, metadata, name) == NULL) return CLI_FAILED;
+    int result = (int)cli_integer(cli, "partitions", partitions_range, &partitions);
+    if (result == CLI_OK && (cli_has(cli, "config") || cli_has(cli, "unset")))
+        result = alter_settings(client, name);
+    if (result == CLI_OK && partitions > 0)
+        result = add_partitions(client, name, (size_t)partitions);
+    return result;
+}
+
 static int run_alter(struct cli *cli)
 {
-    struct client client = {0};
     long long partitions = 0;
     bool settings = cli_has(cli, "config") || cli_has(cli, "unset");
-    enum cli_exit code = cli_integer(cli, "partitions", (struct cli_range){1, 100000}, &partitions);
+    enum cli_exit code = cli_integer(cli, "partitions", partitions_range, &partitions);
     if (code != CLI_OK) return (int)code;
     if (partitions == 0 && !settings) {
         cli_fail(cli, CLI_USAGE, "nothing is to be altered");
         cli_hint(cli, "give --partitions N, --config NAME=VALUE or --unset NAME");
         return CLI_USAGE;
     }
-    code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
-    int result = (int)code;
-    if (code == CLI_OK) {
-        const struct rd_kafka_metadata *metadata = client_metadata(&client);
-        bool there = metadata != NULL && client_topic(&client, metadata, cli->words[0]) != NULL;
-        if (metadata != NULL) client.rd.metadata_destroy(metadata);
-        result = there ? CLI_OK : CLI_FAILED;
-    }
-    if (result == CLI_OK && settings) result = alter_settings(&client, cli->words[0]);
-    if (result == CLI_OK && partitions > 0)
-        result = add_partitions(&client, cli->words[0], (size_t)partitions);
-    client_close(&client);
-    return result;
+    return client_run(cli, RD_KAFKA_PRODUCER, alter_known);
 }
 
 /* ---- the tables ------------------------------------------------------------------------------ */

@@ -3,14 +3,18 @@
 
 #include "cli/client.h"
 
-/* Wait for the one event of an admin call that was put on `queue`; the caller destroys it. NULL: it
- * failed as a whole, which was said of `what`. */
-MUST_USE rd_kafka_event_t *topic_wait(struct client *client,
-                                      rd_kafka_queue_t *queue,
-                                      const char *what);
+/* What the library wants to begin an admin call, and where it puts the event that ends it. */
+struct topic_call {
+    rd_kafka_queue_t *queue;
+    rd_kafka_AdminOptions_t *options; /* With the command's timeout. */
+};
+MUST_USE struct topic_call topic_call(struct client *client, rd_kafka_admin_op_t op);
 
-/* The options of an admin call, with the command's timeout; the caller destroys them. */
-MUST_USE rd_kafka_AdminOptions_t *topic_options(struct client *client, rd_kafka_admin_op_t op);
+/* Wait for the call's one event, and give back what topic_call made; the caller destroys the event.
+ * NULL: it failed as a whole, which was said of `what`. */
+MUST_USE rd_kafka_event_t *topic_called(struct client *client,
+                                        struct topic_call call,
+                                        const char *what);
 
 /* Say of each result whether it failed (`done` NULL) or print "`done` topic \"x\"". An enum
  * cli_exit. */

@@ -12,12 +12,11 @@ rd_kafka_event_t *topic_configs(struct client *client,
     size_t found = 0;
     char what[320];
     (void)snprintf(what, sizeof(what), "the settings of topic \"%s\"", name);
-    rd_kafka_queue_t *queue = client->rd.queue_new(client->handle);
     rd_kafka_ConfigResource_t *resource =
         client->rd.ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
-    rd_kafka_AdminOptions_t *options = topic_options(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-    client->rd.DescribeConfigs(client->handle, &resource, 1, options, queue);
-    rd_kafka_event_t *event = topic_wait(client, queue, what);
+    struct topic_call call = topic_call(client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+    client->rd.DescribeConfigs(client->handle, &resource, 1, call.options, call.queue);
+    rd_kafka_event_t *event = topic_called(client, call, what);
     if (event != NULL) {
         const rd_kafka_ConfigResource_t **results = client->rd.DescribeConfigs_result_resources(
             client->rd.event_DescribeConfigs_result(event), &found);
@@ -31,9 +30,7 @@ rd_kafka_event_t *topic_configs(struct client *client,
             event = NULL;
         }
     }
-    client->rd.AdminOptions_destroy(options);
     client->rd.ConfigResource_destroy(resource);
-    client->rd.queue_destroy(queue);
     return event;
 }
 
@@ -108,16 +105,7 @@ static int list_all(struct client *client, const struct rd_kafka_metadata *metad
 
 static int run_list(struct cli *cli)
 {
-    struct client client = {0};
-    enum cli_exit code = client_open(cli, RD_KAFKA_PRODUCER, NULL, &client);
-    int result = (int)code;
-    if (code == CLI_OK) {
-        const struct rd_kafka_metadata *metadata = client_metadata(&client);
-        result = metadata == NULL ? CLI_FAILED : list_all(&client, metadata);
-        if (metadata != NULL) client.rd.metadata_destroy(metadata);
-    }
-    client_close(&client);
-    return result;
+    return client_run(cli, RD_KAFKA_PRODUCER, list_all);
 }
 
 /* ---- describe -------------------------------------------------------------------------------- */
@@ -245,26 +233,24 @@ static void describe(struct client *client, const rd_kafka_metadata_topic_t *top
     if (json) out_text(out, "}\n");
 }
 
+static int describe_all(struct client *client, const struct rd_kafka_metadata *metadata)
+{
+    int result = CLI_OK;
+    for (int i = 0; i < client->cli->word_count; i++) {
+        const rd_kafka_metadata_topic_t *topic =
+            client_topic(client, metadata, client->cli->words[i]);
+        if (topic == NULL) {
+            result = CLI_FAILED;
+        } else {
+            describe(client, topic);
+        }
+    }
+    return result;
+}
+
 static int run_describe(struct cli *cli)
 {
-    struct client client = {0};
-    enum cli_exit code = client_open(cli, RD_KAFKA_CONSUMER, NULL, &client);
-    int result = (int)code;
-    if (code == CLI_OK) {
-        const struct rd_kafka_metadata *metadata = client_metadata(&client);
-        result = metadata == NULL ? CLI_FAILED : CLI_OK;
-        for (int i = 0; metadata != NULL && i < cli->word_count; i++) {
-            const rd_kafka_metadata_topic_t *topic = client_topic(&client, metadata, cli->words[i]);
-            if (topic == NULL) {
-                result = CLI_FAILED;
-            } else {
-                describe(&client, topic);
-            }
-        }
-        if (metadata != NULL) client.rd.metadata_destroy(metadata);
-    }
-    client_close(&client);
-    return result;
+    return client_run(cli, RD_KAFKA_CONSUMER, describe_all);
 }
 
 /* ---- the tables ------------------------------------------------------------------------------ */
