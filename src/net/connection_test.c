@@ -5,27 +5,24 @@
 
 static void throttled(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 12, 4, 1);
     size += frame_make(frames + size, 12, 4, 2);
-    int fd = client_open(&rig);
-    rig.throttle_ms = 60;
-    int64_t start_ms = io_now_us(rig.io) / 1000;
+    int fd = client_open(rig);
+    rig->throttle_ms = 60;
+    int64_t start_ms = io_now_us(rig->io) / 1000;
     client_send(fd, frames, size);
     uint8_t bytes[64];
     uint32_t answer_bytes;
-    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(answer_id(rig, fd, bytes, &answer_bytes), 1);
     assert_int_equal(load_be32(bytes + 5), 60); /* Behind id and tags: ThrottleTimeMs. */
-    assert_true(client_silent(&rig, fd));
-    while (rig.handled < 2)
-        shard_turn(rig.shard, INT64_MAX);
-    assert_true(io_now_us(rig.io) / 1000 - start_ms >= 59);
-    assert_int_equal(next_id(&rig, fd), 2);
+    assert_true(client_silent(rig, fd));
+    while (rig->handled < 2)
+        shard_turn(rig->shard, INT64_MAX);
+    assert_true(io_now_us(rig->io) / 1000 - start_ms >= 59);
+    assert_int_equal(next_id(rig, fd), 2);
     close(fd);
-    rig_close(&rig);
 }
 
 /* Does the horizon stand still where it is, or before? */
@@ -37,214 +34,188 @@ static bool horizon_stands(struct rig *rig, int64_t at_ms)
 }
 
 /* What a mute keeps waiting, and when the horizon stands still for it. */
-static void muted_horizon(uint32_t throttle_ms, bool holds)
+static void muted_horizon(struct rig *rig, uint32_t throttle_ms, bool holds)
 {
-    struct rig rig;
-    rig_open(&rig, default_settings());
     uint8_t frames[512], bytes[64];
     uint32_t answer_bytes;
     size_t size = frame_make(frames, 12, 4, 1);
-    int fd = client_open(&rig);
-    rig.throttle_ms = throttle_ms;
+    int fd = client_open(rig);
+    rig->throttle_ms = throttle_ms;
     client_send(fd, frames, size);
-    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(answer_id(rig, fd, bytes, &answer_bytes), 1);
     client_send(fd, frames, size); /* Staged by the next turn, */
     client_send(fd, frames, size); /* and one that nobody can see. */
-    shard_turn(rig.shard, INT64_MAX);
-    assert_true(horizon_stands(&rig, io_now_ms(rig.io)) == holds);
+    shard_turn(rig->shard, INT64_MAX);
+    assert_true(horizon_stands(rig, io_now_ms(rig->io)) == holds);
     close(fd);
-    rig_close(&rig);
 }
 
 /* The mute of a quota of requests: whoever beat before it is not removed in it. */
 static void short_mute_holds(void **state)
 {
-    (void)state;
-    muted_horizon(NET_MUTE_HOLD_MAX_MS - 100, true);
+    muted_horizon(*state, NET_MUTE_HOLD_MAX_MS - 100, true);
 }
 
 /* A longer one is the client's own doing. */
 static void long_mute_holds_nothing(void **state)
 {
-    (void)state;
-    muted_horizon(NET_MUTE_HOLD_MAX_MS + 60000, false);
+    muted_horizon(*state, NET_MUTE_HOLD_MAX_MS + 60000, false);
 }
 
 /* A beat waits for another request for a while, then for the mute that this one brought: only the
  * mute is the client's doing. */
 static void slow_request_is_no_mute(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 13, 4, 1);
     size += frame_make(frames + size, 12, 4, 2);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    for (int i = 0; i < 1000 && rig.parked_count == 0; i++)
-        turns(&rig, 1);
-    int64_t staged_ms = io_now_ms(rig.io);
+    for (int i = 0; i < 1000 && rig->parked_count == 0; i++)
+        turns(rig, 1);
+    int64_t staged_ms = io_now_ms(rig->io);
     usleep(200000);
-    turns(&rig, 2);
-    request_throttle(rig.parked[0], NET_MUTE_HOLD_MAX_MS - 100);
-    answer(rig.parked[0]);
-    assert_int_equal(next_id(&rig, fd), 1);
-    assert_true(horizon_stands(&rig, staged_ms));
-    assert_int_equal(rig.handled, 1);
+    turns(rig, 2);
+    request_throttle(rig->parked[0], NET_MUTE_HOLD_MAX_MS - 100);
+    answer(rig->parked[0]);
+    assert_int_equal(next_id(rig, fd), 1);
+    assert_true(horizon_stands(rig, staged_ms));
+    assert_int_equal(rig->handled, 1);
     close(fd);
-    rig_close(&rig);
 }
 
 /* A mute that is over, and kept a beat waiting, does not count for the one that comes later. */
 static void earlier_mute_is_over(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 12, 4, 1);
     size += frame_make(frames + size, 12, 4, 2);
-    int fd = client_open(&rig);
-    rig.throttle_ms = 200;
+    int fd = client_open(rig);
+    rig->throttle_ms = 200;
     client_send(fd, frames, size);
-    assert_int_equal(next_id(&rig, fd), 1);
-    rig.throttle_ms = NET_MUTE_HOLD_MAX_MS - 100;
-    assert_int_equal(next_id(&rig, fd), 2);
-    int64_t muted_ms = io_now_ms(rig.io);
-    while (shard_horizon_ms(rig.shard) <= muted_ms)
-        shard_turn(rig.shard, io_now_us(rig.io) / 1000 + 1);
+    assert_int_equal(next_id(rig, fd), 1);
+    rig->throttle_ms = NET_MUTE_HOLD_MAX_MS - 100;
+    assert_int_equal(next_id(rig, fd), 2);
+    int64_t muted_ms = io_now_ms(rig->io);
+    while (shard_horizon_ms(rig->shard) <= muted_ms)
+        shard_turn(rig->shard, io_now_us(rig->io) / 1000 + 1);
     client_send(fd, frames, frame_make(frames, 12, 4, 3));
-    shard_turn(rig.shard, INT64_MAX);
-    assert_true(horizon_stands(&rig, io_now_ms(rig.io)));
-    assert_int_equal(rig.handled, 2);
+    shard_turn(rig->shard, INT64_MAX);
+    assert_true(horizon_stands(rig, io_now_ms(rig->io)));
+    assert_int_equal(rig->handled, 2);
     close(fd);
-    rig_close(&rig);
 }
 
 /* Quotas: asked for every request that ends, told in its answer; only while they are on. */
 static void charged(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512], bytes[64];
     uint32_t answer_bytes;
     size_t size = frame_make(frames, 12, 1, 1);
-    int fd = client_open(&rig);
-    rig.charge_ms = 30;
+    int fd = client_open(rig);
+    rig->charge_ms = 30;
     client_send(fd, frames, size);
-    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(answer_id(rig, fd, bytes, &answer_bytes), 1);
     assert_int_equal(load_be32(bytes + 4), 0);
-    assert_int_equal(rig.charged, 0);
-    shard_charge(rig.shard, SHARD_CHARGE_TIME);
+    assert_int_equal(rig->charged, 0);
+    shard_charge(rig->shard, SHARD_CHARGE_TIME);
     client_send(fd, frames, size);
-    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    assert_int_equal(answer_id(rig, fd, bytes, &answer_bytes), 1);
     assert_int_equal(load_be32(bytes + 4), 30);
-    shard_charge(rig.shard, SHARD_CHARGE_REQUESTS); /* No time is measured: none was taken. */
+    shard_charge(rig->shard, SHARD_CHARGE_REQUESTS); /* No time is measured: none was taken. */
     client_send(fd, frames, size);
-    while (rig.handled < 3)
-        shard_turn(rig.shard, INT64_MAX);
-    assert_int_equal(answer_id(&rig, fd, bytes, &answer_bytes), 1);
+    while (rig->handled < 3)
+        shard_turn(rig->shard, INT64_MAX);
+    assert_int_equal(answer_id(rig, fd, bytes, &answer_bytes), 1);
     assert_int_equal(load_be32(bytes + 4), 0);
-    assert_int_equal(rig.charged, 2);
+    assert_int_equal(rig->charged, 2);
     close(fd);
-    rig_close(&rig);
 }
 
 /* An address above its rate: its connection is held unread, then closed. */
 static void turned_away(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 12, 4, 1);
-    rig.admit_ms = 20;
-    int64_t start_ms = io_now_us(rig.io) / 1000;
-    int fd = client_open(&rig);
+    rig->admit_ms = 20;
+    int64_t start_ms = io_now_us(rig->io) / 1000;
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    assert_true(client_silent(&rig, fd));
-    assert_int_equal(rig.shard->state->turned_away_count, 1);
-    while (shard_connection_count(rig.shard) > 0)
-        shard_turn(rig.shard, INT64_MAX);
-    assert_true(io_now_us(rig.io) / 1000 - start_ms >= 19);
-    assert_true(client_closed(&rig, fd));
-    assert_int_equal(rig.handled, 0);
-    assert_int_equal(rig.shard->state->turned_away_count, 0);
-    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_THROTTLED], 1);
+    assert_true(client_silent(rig, fd));
+    assert_int_equal(rig->shard->state->turned_away_count, 1);
+    while (shard_connection_count(rig->shard) > 0)
+        shard_turn(rig->shard, INT64_MAX);
+    assert_true(io_now_us(rig->io) / 1000 - start_ms >= 19);
+    assert_true(client_closed(rig, fd));
+    assert_int_equal(rig->handled, 0);
+    assert_int_equal(rig->shard->state->turned_away_count, 0);
+    assert_int_equal(rig->shard->metrics.values[METRIC_CONNECTIONS_THROTTLED], 1);
     close(fd);
-    rig_close(&rig);
 }
 
 /* More connections than the listener's rate: taken, and read a little later. */
 static void delayed(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 12, 4, 1);
-    rig.admit_ms = 20;
-    rig.admit_late = true;
-    int64_t start_ms = io_now_us(rig.io) / 1000;
-    int fd = client_open(&rig);
+    rig->admit_ms = 20;
+    rig->admit_late = true;
+    int64_t start_ms = io_now_us(rig->io) / 1000;
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    assert_true(client_silent(&rig, fd));
-    while (rig.handled == 0)
-        shard_turn(rig.shard, INT64_MAX);
-    assert_true(io_now_us(rig.io) / 1000 - start_ms >= 19);
-    assert_int_equal(shard_connection_count(rig.shard), 1);
-    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_DELAYED], 1);
-    assert_int_equal(rig.shard->metrics.values[METRIC_CONNECTIONS_THROTTLED], 0);
+    assert_true(client_silent(rig, fd));
+    while (rig->handled == 0)
+        shard_turn(rig->shard, INT64_MAX);
+    assert_true(io_now_us(rig->io) / 1000 - start_ms >= 19);
+    assert_int_equal(shard_connection_count(rig->shard), 1);
+    assert_int_equal(rig->shard->metrics.values[METRIC_CONNECTIONS_DELAYED], 1);
+    assert_int_equal(rig->shard->metrics.values[METRIC_CONNECTIONS_THROTTLED], 0);
     close(fd);
-    rig_close(&rig);
 }
 
 /* Limits that change while the shard serves; an address with one of its own. */
 static void limits_change(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    int first = client_open(&rig);
+    struct rig *rig = *state;
+    int first = client_open(rig);
     struct shard_limits limits = {.connections_max = 1000, .connections_per_ip = 1};
-    shard_limit(rig.shard, &limits);
-    int second = client_open(&rig);
-    turns(&rig, 3);
-    assert_int_equal(shard_connection_count(rig.shard), 1);
+    shard_limit(rig->shard, &limits);
+    int second = client_open(rig);
+    turns(rig, 3);
+    assert_int_equal(shard_connection_count(rig->shard), 1);
     struct shard_host_limit host = {VIEW("127.0.0.1"), 2};
     limits.hosts = &host;
     limits.host_count = 1;
-    shard_limit(rig.shard, &limits);
-    int third = client_open(&rig);
-    turns(&rig, 3);
-    assert_int_equal(shard_connection_count(rig.shard), 2);
+    shard_limit(rig->shard, &limits);
+    int third = client_open(rig);
+    turns(rig, 3);
+    assert_int_equal(shard_connection_count(rig->shard), 2);
     close(first);
     close(second);
     close(third);
-    rig_close(&rig);
 }
 
 /* A length that promises much costs what has arrived. */
 static void promises(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     int fds[50];
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-        fds[i] = client_open(&rig);
+        fds[i] = client_open(rig);
         client_send(fds[i], "\0\xf\xff\xff\0\0", 6);
     }
-    turns(&rig, 3);
-    assert_int_equal(shard_connection_count(rig.shard), ARRAY_SIZE(fds));
-    assert_true(rig.shard->state->budget_used_bytes <= ARRAY_SIZE(fds) * 1024);
+    turns(rig, 3);
+    assert_int_equal(shard_connection_count(rig->shard), ARRAY_SIZE(fds));
+    assert_true(rig->shard->state->budget_used_bytes <= ARRAY_SIZE(fds) * 1024);
     for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
         close(fds[i]);
-    turns(&rig, 3);
-    assert_int_equal(rig.shard->state->budget_used_bytes, 0);
-    rig_close(&rig);
+    turns(rig, 3);
+    assert_int_equal(rig->shard->state->budget_used_bytes, 0);
 }
 
 /* A budget that is used up stops new frames, and still lets one after the other end. */
@@ -332,14 +303,11 @@ static void make_file(struct rig *rig, uint32_t size)
 
 static void ranges(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    make_file(&rig, 4 * 1024 * 1024 + 1);
-    ranges_send(&rig, 1);
-    ranges_send(&rig, 1000);
-    ranges_send(&rig, 4 * 1024 * 1024); /* More than a socket takes at once. */
-    rig_close(&rig);
+    struct rig *rig = *state;
+    make_file(rig, 4 * 1024 * 1024 + 1);
+    ranges_send(rig, 1);
+    ranges_send(rig, 1000);
+    ranges_send(rig, 4 * 1024 * 1024); /* More than a socket takes at once. */
 }
 
 static void forget_pages(struct rig *rig)
@@ -391,50 +359,44 @@ static void cold_ranges(void **state)
 /* A client that does not read: output stays bounded, ranges are released when it goes. */
 static void unread(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    make_file(&rig, 1024 * 1024 + 1);
-    rig.file_part = 1024 * 1024;
+    struct rig *rig = *state;
+    make_file(rig, 1024 * 1024 + 1);
+    rig->file_part = 1024 * 1024;
     uint8_t frame[256];
     size_t size = frame_make(frame, 1, 12, 3);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     for (int i = 0; i < 100; i++)
         client_send(fd, frame, size);
-    turns(&rig, 50);
-    assert_true(rig.handled < 30);
-    assert_int_equal(rig.shard->metrics.values[METRIC_HELD_OUTPUT], 1);
+    turns(rig, 50);
+    assert_true(rig->handled < 30);
+    assert_int_equal(rig->shard->metrics.values[METRIC_HELD_OUTPUT], 1);
     struct connection *connection =
-        container_of(rig.shard->state->connections.next, struct connection, link);
-    assert_true(connection->output_bytes <= NET_OUTPUT_HIGH_BYTES + 2 * rig.file_part + 1024);
+        container_of(rig->shard->state->connections.next, struct connection, link);
+    assert_true(connection->output_bytes <= NET_OUTPUT_HIGH_BYTES + 2 * rig->file_part + 1024);
     /* Others are unhurt, and the horizon too. */
-    int other = client_open(&rig);
+    int other = client_open(rig);
     client_send(other, frame, frame_make(frame, 12, 4, 8));
-    assert_int_equal(next_id(&rig, other), 8);
+    assert_int_equal(next_id(rig, other), 8);
     close(fd);
     close(other);
-    turns(&rig, 3);
-    assert_int_equal(rig.released, 3 * (rig.handled - 1));
-    assert_int_equal(shard_connection_count(rig.shard), 0);
-    rig_close(&rig);
+    turns(rig, 3);
+    assert_int_equal(rig->released, 3 * (rig->handled - 1));
+    assert_int_equal(shard_connection_count(rig->shard), 0);
 }
 
 /* The file got shorter than what was promised: the connection is closed, not hung. */
 static void short_file(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    make_file(&rig, 100);
-    rig.file_part = 1000;
+    struct rig *rig = *state;
+    make_file(rig, 100);
+    rig->file_part = 1000;
     uint8_t frame[256];
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frame, frame_make(frame, 1, 12, 3));
-    turns(&rig, 5);
-    assert_int_equal(shard_connection_count(rig.shard), 0);
-    assert_int_equal(rig.released, 3);
+    turns(rig, 5);
+    assert_int_equal(shard_connection_count(rig->shard), 0);
+    assert_int_equal(rig->released, 3);
     close(fd);
-    rig_close(&rig);
 }
 
 static void too_many(void **state)
@@ -552,23 +514,20 @@ static void staged_after_a_stop(void **state)
  * read them, so its horizon stays before the stop. */
 static void accepted_unread(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    turns(&rig, 2);
-    int64_t stopped_ms = io_now_us(rig.io) / 1000;
-    int fd = client_unseen(&rig);
+    struct rig *rig = *state;
+    turns(rig, 2);
+    int64_t stopped_ms = io_now_us(rig->io) / 1000;
+    int fd = client_unseen(rig);
     usleep(20000);
-    turns(&rig, 1);
-    assert_int_equal(rig.handled, 0);
-    assert_true(shard_horizon_ms(rig.shard) <= stopped_ms);
-    for (int i = 0; i < 1000 && rig.handled == 0; i++)
-        turns(&rig, 1);
-    assert_int_equal(rig.handled, 1);
-    turns(&rig, 1);
-    assert_true(shard_horizon_ms(rig.shard) >= stopped_ms + 20);
+    turns(rig, 1);
+    assert_int_equal(rig->handled, 0);
+    assert_true(shard_horizon_ms(rig->shard) <= stopped_ms);
+    for (int i = 0; i < 1000 && rig->handled == 0; i++)
+        turns(rig, 1);
+    assert_int_equal(rig->handled, 1);
+    turns(rig, 1);
+    assert_true(shard_horizon_ms(rig->shard) >= stopped_ms + 20);
     close(fd);
-    rig_close(&rig);
 }
 
 /* The same of one given to another shard: it holds the giver's horizon until that has read it. */
@@ -602,23 +561,20 @@ static void given_unread(void **state)
 /* While the shard holds, nothing is read and the horizon stands; then all goes on. */
 static void shard_held(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frame[256];
-    int fd = client_open(&rig);
-    shard_hold(rig.shard, true);
-    int64_t horizon_ms = io_now_us(rig.io) / 1000;
+    int fd = client_open(rig);
+    shard_hold(rig->shard, true);
+    int64_t horizon_ms = io_now_us(rig->io) / 1000;
     client_send(fd, frame, frame_make(frame, 12, 4, 1));
     usleep(10000);
-    assert_true(client_silent(&rig, fd));
-    assert_true(shard_horizon_ms(rig.shard) <= horizon_ms);
-    shard_hold(rig.shard, false);
-    assert_int_equal(next_id(&rig, fd), 1);
-    turns(&rig, 2);
-    assert_true(shard_horizon_ms(rig.shard) >= horizon_ms + 9);
+    assert_true(client_silent(rig, fd));
+    assert_true(shard_horizon_ms(rig->shard) <= horizon_ms);
+    shard_hold(rig->shard, false);
+    assert_int_equal(next_id(rig, fd), 1);
+    turns(rig, 2);
+    assert_true(shard_horizon_ms(rig->shard) >= horizon_ms + 9);
     close(fd);
-    rig_close(&rig);
 }
 
 struct tick {
@@ -633,29 +589,26 @@ static void ticked(struct shard *shard, struct shard_timer *timer)
 
 static void timers(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     struct tick clock = {0}, session = {0};
     shard_timer_init(&clock.timer, ticked);
     shard_timer_init(&session.timer, ticked);
-    turns(&rig, 1);
-    int64_t now_ms = io_now_ms(rig.io);
-    shard_timer_set(rig.shard, &clock.timer, now_ms + 20);
-    shard_session_set(rig.shard, &session.timer, now_ms + 20);
-    shard_hold(rig.shard, true);
+    turns(rig, 1);
+    int64_t now_ms = io_now_ms(rig->io);
+    shard_timer_set(rig->shard, &clock.timer, now_ms + 20);
+    shard_session_set(rig->shard, &session.timer, now_ms + 20);
+    shard_hold(rig->shard, true);
     for (int i = 0; i < 100 && clock.fired_ms == 0; i++)
-        shard_turn(rig.shard, now_ms + 40);
+        shard_turn(rig->shard, now_ms + 40);
     assert_true(clock.fired_ms >= now_ms + 20);
     assert_int_equal(session.fired_ms, 0);
-    shard_turn(rig.shard, now_ms + 60);
+    shard_turn(rig->shard, now_ms + 60);
     assert_int_equal(session.fired_ms, 0); /* The clock is past it, the horizon is not. */
-    shard_hold(rig.shard, false);
+    shard_hold(rig->shard, false);
     for (int i = 0; i < 100 && session.fired_ms == 0; i++)
-        shard_turn(rig.shard, now_ms + 100);
+        shard_turn(rig->shard, now_ms + 100);
     assert_true(session.fired_ms >= now_ms + 20);
     shard_timer_cancel(&clock.timer);
-    rig_close(&rig);
 }
 
 /* Any allocation may fail: an answer or a closed connection, nothing lost, nothing leaked. */
@@ -685,29 +638,29 @@ static void no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(throttled),
-        cmocka_unit_test(charged),
-        cmocka_unit_test(turned_away),
-        cmocka_unit_test(delayed),
-        cmocka_unit_test(limits_change),
-        cmocka_unit_test(promises),
+        RIG_TEST(throttled),
+        RIG_TEST(charged),
+        RIG_TEST(turned_away),
+        RIG_TEST(delayed),
+        RIG_TEST(limits_change),
+        RIG_TEST(promises),
         cmocka_unit_test(budget),
-        cmocka_unit_test(ranges),
+        RIG_TEST(ranges),
         cmocka_unit_test(cold_ranges),
-        cmocka_unit_test(unread),
-        cmocka_unit_test(short_file),
+        RIG_TEST(unread),
+        RIG_TEST(short_file),
         cmocka_unit_test(too_many),
         cmocka_unit_test(idle),
-        cmocka_unit_test(shard_held),
-        cmocka_unit_test(timers),
+        RIG_TEST(shard_held),
+        RIG_TEST(timers),
         cmocka_unit_test(staged_after_a_stop),
-        cmocka_unit_test(accepted_unread),
+        RIG_TEST(accepted_unread),
         cmocka_unit_test(given_unread),
         cmocka_unit_test(no_memory),
-        cmocka_unit_test(short_mute_holds),
-        cmocka_unit_test(long_mute_holds_nothing),
-        cmocka_unit_test(slow_request_is_no_mute),
-        cmocka_unit_test(earlier_mute_is_over),
+        RIG_TEST(short_mute_holds),
+        RIG_TEST(long_mute_holds_nothing),
+        RIG_TEST(slow_request_is_no_mute),
+        RIG_TEST(earlier_mute_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

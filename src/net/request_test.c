@@ -5,186 +5,165 @@
 
 static void every_split(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 12, 4, 1);
     size += frame_make(frames + size, 12, 0, 2);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     for (size_t cut = 1; cut < size; cut++) {
         client_send(fd, frames, cut);
-        turns(&rig, 1);
+        turns(rig, 1);
         client_send(fd, frames + cut, size - cut);
-        assert_int_equal(next_id(&rig, fd), 1);
-        assert_int_equal(next_id(&rig, fd), 2);
+        assert_int_equal(next_id(rig, fd), 1);
+        assert_int_equal(next_id(rig, fd), 2);
     }
     for (size_t i = 0; i < size; i++) {
         client_send(fd, frames + i, 1);
-        turns(&rig, 1);
+        turns(rig, 1);
     }
-    assert_int_equal(next_id(&rig, fd), 1);
-    assert_int_equal(next_id(&rig, fd), 2);
-    assert_int_equal(rig.handled, 2 * size);
+    assert_int_equal(next_id(rig, fd), 1);
+    assert_int_equal(next_id(rig, fd), 2);
+    assert_int_equal(rig->handled, 2 * size);
     close(fd);
-    rig_close(&rig);
 }
 
 static void many_in_one(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     enum { COUNT = 1000 };
     static uint8_t frames[COUNT * 64];
     size_t size = 0;
     for (int i = 0; i < COUNT; i++)
         size += frame_make(frames + size, 12, 4, i);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
     for (int i = 0; i < COUNT; i++)
-        assert_int_equal(next_id(&rig, fd), i);
-    assert_int_equal(rig.handled, COUNT);
+        assert_int_equal(next_id(rig, fd), i);
+    assert_int_equal(rig->handled, COUNT);
     close(fd);
-    turns(&rig, 3);
-    assert_int_equal(shard_connection_count(rig.shard), 0);
-    rig_close(&rig);
+    turns(rig, 3);
+    assert_int_equal(shard_connection_count(rig->shard), 0);
 }
 
 /* A parked request holds up what follows; a heartbeat behind it keeps its time of arrival. */
 static void order(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 13, 5, 1);
     size += frame_make(frames + size, 12, 4, 2);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    assert_true(client_silent(&rig, fd));
-    assert_int_equal(rig.handled, 1);
-    int64_t horizon_ms = shard_horizon_ms(rig.shard);
+    assert_true(client_silent(rig, fd));
+    assert_int_equal(rig->handled, 1);
+    int64_t horizon_ms = shard_horizon_ms(rig->shard);
     usleep(20000);
-    turns(&rig, 2);
-    assert_true(shard_horizon_ms(rig.shard) <= horizon_ms + 2); /* Held by the heartbeat. */
-    answer(rig.parked[0]);
-    assert_int_equal(next_id(&rig, fd), 1);
-    assert_int_equal(next_id(&rig, fd), 2);
-    turns(&rig, 1);
-    assert_true(shard_horizon_ms(rig.shard) >= horizon_ms + 15);
+    turns(rig, 2);
+    assert_true(shard_horizon_ms(rig->shard) <= horizon_ms + 2); /* Held by the heartbeat. */
+    answer(rig->parked[0]);
+    assert_int_equal(next_id(rig, fd), 1);
+    assert_int_equal(next_id(rig, fd), 2);
+    turns(rig, 1);
+    assert_true(shard_horizon_ms(rig->shard) >= horizon_ms + 15);
     close(fd);
-    rig_close(&rig);
 }
 
 /* A join may wait for what the horizon judges: a heartbeat behind it does not hold that up. */
 static void behind_a_join(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[512];
     size_t size = frame_make(frames, 11, 5, 1);
     size += frame_make(frames + size, 12, 4, 2);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    assert_true(client_silent(&rig, fd));
-    assert_int_equal(rig.handled, 1);
-    int64_t horizon_ms = shard_horizon_ms(rig.shard);
+    assert_true(client_silent(rig, fd));
+    assert_int_equal(rig->handled, 1);
+    int64_t horizon_ms = shard_horizon_ms(rig->shard);
     usleep(20000);
-    turns(&rig, 2);
-    assert_true(shard_horizon_ms(rig.shard) >= horizon_ms + 15);
-    answer(rig.parked[0]);
-    assert_int_equal(next_id(&rig, fd), 1);
-    assert_int_equal(next_id(&rig, fd), 2);
+    turns(rig, 2);
+    assert_true(shard_horizon_ms(rig->shard) >= horizon_ms + 15);
+    answer(rig->parked[0]);
+    assert_int_equal(next_id(rig, fd), 1);
+    assert_int_equal(next_id(rig, fd), 2);
     close(fd);
-    rig_close(&rig);
 }
 
 /* Produce requests are handed on together; their answers keep the order. */
 static void produce_pipeline(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[1024];
     size_t size = 0;
     for (int i = 0; i < 3; i++)
         size += frame_make(frames + size, 0, 9, i);
     size += frame_make(frames + size, 12, 4, 3);
     size += frame_make(frames + size, 0, 9, 4);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    turns(&rig, 2);
-    assert_int_equal(rig.parked_count, 3);
-    answer(rig.parked[2]);
-    answer(rig.parked[1]);
-    assert_true(client_silent(&rig, fd));
-    request_finish(rig.parked[0]); /* acks=0: nothing to answer, but a place in the order. */
-    assert_int_equal(next_id(&rig, fd), 1);
-    assert_int_equal(next_id(&rig, fd), 2);
-    assert_int_equal(next_id(&rig, fd), 3);
-    assert_int_equal(rig.parked_count, 4);
-    answer(rig.parked[3]);
-    assert_int_equal(next_id(&rig, fd), 4);
+    turns(rig, 2);
+    assert_int_equal(rig->parked_count, 3);
+    answer(rig->parked[2]);
+    answer(rig->parked[1]);
+    assert_true(client_silent(rig, fd));
+    request_finish(rig->parked[0]); /* acks=0: nothing to answer, but a place in the order. */
+    assert_int_equal(next_id(rig, fd), 1);
+    assert_int_equal(next_id(rig, fd), 2);
+    assert_int_equal(next_id(rig, fd), 3);
+    assert_int_equal(rig->parked_count, 4);
+    answer(rig->parked[3]);
+    assert_int_equal(next_id(rig, fd), 4);
     close(fd);
-    rig_close(&rig);
 }
 
 /* So are Heartbeats, where nothing else is among those in process. */
 static void heartbeat_pipeline(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    rig.beats_park = true;
+    struct rig *rig = *state;
+    rig->beats_park = true;
     uint8_t frames[1024];
     size_t size = frame_make(frames, 0, 9, 0);
     for (int i = 1; i < 4; i++)
         size += frame_make(frames + size, 12, 4, i);
     size += frame_make(frames + size, 0, 9, 4);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    turns(&rig, 2);
-    assert_int_equal(rig.parked_count, 1); /* None goes beside the Produce before it. */
-    answer(rig.parked[0]);
-    assert_int_equal(next_id(&rig, fd), 0);
-    assert_int_equal(rig.parked_count, 4);
-    answer(rig.parked[3]);
-    answer(rig.parked[2]);
-    assert_true(client_silent(&rig, fd));
-    assert_int_equal(rig.parked_count, 4);
-    answer(rig.parked[1]);
+    turns(rig, 2);
+    assert_int_equal(rig->parked_count, 1); /* None goes beside the Produce before it. */
+    answer(rig->parked[0]);
+    assert_int_equal(next_id(rig, fd), 0);
+    assert_int_equal(rig->parked_count, 4);
+    answer(rig->parked[3]);
+    answer(rig->parked[2]);
+    assert_true(client_silent(rig, fd));
+    assert_int_equal(rig->parked_count, 4);
+    answer(rig->parked[1]);
     for (int i = 1; i < 4; i++)
-        assert_int_equal(next_id(&rig, fd), i);
-    assert_int_equal(rig.parked_count, 5);
-    answer(rig.parked[4]);
-    assert_int_equal(next_id(&rig, fd), 4);
+        assert_int_equal(next_id(rig, fd), i);
+    assert_int_equal(rig->parked_count, 5);
+    answer(rig->parked[4]);
+    assert_int_equal(next_id(rig, fd), 4);
     close(fd);
-    rig_close(&rig);
 }
 
 /* An answer that there was no memory for a part of is none (seed 4876: a topic without partitions).
  */
 static void answer_without_a_part(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    rig.beats_park = true;
+    struct rig *rig = *state;
+    rig->beats_park = true;
     uint8_t frames[128];
     size_t size = frame_make(frames, 12, 4, 1);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    turns(&rig, 2);
-    assert_int_equal(rig.parked_count, 1);
-    void *response = request_response(rig.parked[0]);
+    turns(rig, 2);
+    assert_int_equal(rig->parked_count, 1);
+    void *response = request_response(rig->parked[0]);
     assert_non_null(response);
-    rig.parked[0]->arena.failed = true; /* As of any piece of it. */
-    request_reply(rig.parked[0], response);
-    assert_true(client_closed(&rig, fd));
+    rig->parked[0]->arena.failed = true; /* As of any piece of it. */
+    request_reply(rig->parked[0], response);
+    assert_true(client_closed(rig, fd));
     close(fd);
-    rig_close(&rig);
 }
 
 static int64_t charge_nothing(struct shard *shard, struct request *request, bool answered)
@@ -196,54 +175,48 @@ static int64_t charge_nothing(struct shard *shard, struct request *request, bool
 /* Where quotas are on, one is answered, and its connection muted, before the next is handled. */
 static void heartbeats_that_a_quota_counts(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
-    rig.beats_park = true;
-    rig.shard->state->hooks.charge = charge_nothing;
-    shard_charge(rig.shard, SHARD_CHARGE_REQUESTS);
+    struct rig *rig = *state;
+    rig->beats_park = true;
+    rig->shard->state->hooks.charge = charge_nothing;
+    shard_charge(rig->shard, SHARD_CHARGE_REQUESTS);
     uint8_t frames[1024];
     size_t size = 0;
     for (int i = 0; i < 2; i++)
         size += frame_make(frames + size, 12, 4, i);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    turns(&rig, 2);
+    turns(rig, 2);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(rig.parked_count, i + 1);
-        answer(rig.parked[i]);
-        assert_int_equal(next_id(&rig, fd), i);
+        assert_int_equal(rig->parked_count, i + 1);
+        answer(rig->parked[i]);
+        assert_int_equal(next_id(rig, fd), i);
     }
     close(fd);
-    rig_close(&rig);
 }
 
 /* The connection goes while requests are parked, answered out of turn, and staged. */
 static void gone(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frames[1024];
     size_t size = 0;
     for (int i = 0; i < 3; i++)
         size += frame_make(frames + size, 0, 9, i);
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frames, size);
-    turns(&rig, 2);
-    assert_int_equal(rig.parked_count, 3);
-    answer(rig.parked[1]);
-    rig.parked[2]->gone = NULL; /* One whose handler ends it later. */
-    struct request *late = rig.parked[2];
+    turns(rig, 2);
+    assert_int_equal(rig->parked_count, 3);
+    answer(rig->parked[1]);
+    rig->parked[2]->gone = NULL; /* One whose handler ends it later. */
+    struct request *late = rig->parked[2];
     close(fd);
-    turns(&rig, 3);
-    assert_int_equal(rig.gone, 1);
-    assert_int_equal(shard_connection_count(rig.shard), 0);
-    assert_int_equal(shard_request_count(rig.shard), 1);
+    turns(rig, 3);
+    assert_int_equal(rig->gone, 1);
+    assert_int_equal(shard_connection_count(rig->shard), 0);
+    assert_int_equal(shard_request_count(rig->shard), 1);
     assert_null(late->connection);
     answer(late);
-    assert_int_equal(shard_request_count(rig.shard), 0);
-    rig_close(&rig);
+    assert_int_equal(shard_request_count(rig->shard), 0);
 }
 
 static void refused_frames(void **state)
@@ -294,17 +267,14 @@ static void refused_frames(void **state)
 
 static void violation(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frame[256];
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frame, frame_make(frame, 14, 5, 1));
-    assert_true(client_closed(&rig, fd));
-    assert_non_null(strstr(rig.said, "a broken promise"));
-    assert_int_equal(rig.shard->metrics.values[METRIC_VIOLATIONS], 1);
+    assert_true(client_closed(rig, fd));
+    assert_non_null(strstr(rig->said, "a broken promise"));
+    assert_int_equal(rig->shard->metrics.values[METRIC_VIOLATIONS], 1);
     close(fd);
-    rig_close(&rig);
 }
 
 /* What came before a broken frame is answered, then the connection is closed. */
@@ -363,18 +333,15 @@ static void answered_before_closed(void **state)
 /* Bytes behind the body are ignored, as by Kafka, and counted. */
 static void trailing(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     uint8_t frame[256] = {0};
     size_t size = frame_make(frame, 12, 4, 9);
     store_be32(frame, (uint32_t)(size - 4 + 3));
-    int fd = client_open(&rig);
+    int fd = client_open(rig);
     client_send(fd, frame, size + 3);
-    assert_int_equal(next_id(&rig, fd), 9);
-    assert_int_equal(rig.shard->metrics.values[METRIC_TRAILING_BYTES], 1);
+    assert_int_equal(next_id(rig, fd), 9);
+    assert_int_equal(rig->shard->metrics.values[METRIC_TRAILING_BYTES], 1);
     close(fd);
-    rig_close(&rig);
 }
 
 static void ask_versions(struct rig *rig,
@@ -408,15 +375,13 @@ static void ask_versions(struct rig *rig,
 
 static void api_versions(void **state)
 {
-    (void)state;
-    struct rig rig;
-    rig_open(&rig, default_settings());
+    struct rig *rig = *state;
     struct arena arena;
-    arena_init(&arena, &rig.mem, 0);
-    int fd = client_open(&rig);
+    arena_init(&arena, &rig->mem, 0);
+    int fd = client_open(rig);
     struct api_versions_response response;
     for (int16_t version = 0; version <= 5; version++) {
-        ask_versions(&rig, fd, version, VIEW("lib-x.y"), &response, &arena);
+        ask_versions(rig, fd, version, VIEW("lib-x.y"), &response, &arena);
         assert_int_equal(response.error_code, 0);
         assert_int_equal(response.api_keys.count, 7); /* The broker's five and itself, not Vote. */
         assert_int_equal(response.api_keys.items[0].api_key, 0);
@@ -425,42 +390,41 @@ static void api_versions(void **state)
         assert_int_equal(response.api_keys.items[6].max_version, 5);
     }
     struct connection *connection =
-        container_of(rig.shard->state->connections.next, struct connection, link);
+        container_of(rig->shard->state->connections.next, struct connection, link);
     assert_true(view_is(connection_software(connection), "lib-x.y"));
     static const char *const bad[] = {"", "-a", "a-", "a b", "a\nb", "\xc3\xa9"};
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-        ask_versions(&rig, fd, 3, view_of_string(bad[i]), &response, &arena);
+        ask_versions(rig, fd, 3, view_of_string(bad[i]), &response, &arena);
         assert_int_equal(response.error_code, 42);
         assert_int_equal(response.api_keys.count, 0);
     }
-    ask_versions(&rig, fd, 99, VIEW_EMPTY, &response, &arena);
+    ask_versions(rig, fd, 99, VIEW_EMPTY, &response, &arena);
     assert_int_equal(response.error_code, 35);
     assert_int_equal(response.api_keys.count, 1);
     assert_int_equal(response.api_keys.items[0].api_key, 18);
-    ask_versions(&rig, fd, 0, VIEW_EMPTY, &response, &arena); /* Still open. */
+    ask_versions(rig, fd, 0, VIEW_EMPTY, &response, &arena); /* Still open. */
     assert_int_equal(response.error_code, 0);
     close(fd);
     arena_free(&arena);
-    rig_close(&rig);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_split),
-        cmocka_unit_test(many_in_one),
-        cmocka_unit_test(order),
-        cmocka_unit_test(behind_a_join),
-        cmocka_unit_test(produce_pipeline),
-        cmocka_unit_test(heartbeat_pipeline),
-        cmocka_unit_test(heartbeats_that_a_quota_counts),
-        cmocka_unit_test(answer_without_a_part),
-        cmocka_unit_test(gone),
+        RIG_TEST(every_split),
+        RIG_TEST(many_in_one),
+        RIG_TEST(order),
+        RIG_TEST(behind_a_join),
+        RIG_TEST(produce_pipeline),
+        RIG_TEST(heartbeat_pipeline),
+        RIG_TEST(heartbeats_that_a_quota_counts),
+        RIG_TEST(answer_without_a_part),
+        RIG_TEST(gone),
         cmocka_unit_test(refused_frames),
-        cmocka_unit_test(violation),
+        RIG_TEST(violation),
         cmocka_unit_test(answered_before_closed),
-        cmocka_unit_test(trailing),
-        cmocka_unit_test(api_versions),
+        RIG_TEST(trailing),
+        RIG_TEST(api_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

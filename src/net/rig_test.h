@@ -273,6 +273,26 @@ __attribute__((unused)) static void rig_close(struct rig *rig)
     assert_int_equal(rig->mem.used_bytes, 0);
 }
 
+/* RIG_TEST(f): the test with a shard of the default settings as its state; the rig is closed and
+ * its memory counted behind it. */
+__attribute__((unused)) static int rig_setup(void **state)
+{
+    struct rig *rig = malloc(sizeof(*rig));
+    if (rig == NULL) return -1;
+    rig_open(rig, default_settings());
+    *state = rig;
+    return 0;
+}
+
+__attribute__((unused)) static int rig_teardown(void **state)
+{
+    rig_close(*state);
+    free(*state);
+    return 0;
+}
+
+#define RIG_TEST(test) cmocka_unit_test_setup_teardown(test, rig_setup, rig_teardown)
+
 __attribute__((unused)) static void turns(struct rig *rig, int count)
 {
     for (int i = 0; i < count; i++)
