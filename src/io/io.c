@@ -130,10 +130,7 @@ void io_write(struct io *io,
               uint32_t iov_count,
               uint64_t offset)
 {
-    op->rw.file = file;
-    op->rw.iov = iov;
-    op->rw.iov_count = iov_count;
-    op->rw.offset = offset;
+    op->rw = (struct io_rw){file, iov, iov_count, offset};
     io_submit(io, op, IO_WRITE);
 }
 
@@ -144,10 +141,7 @@ void io_read(struct io *io,
              uint32_t iov_count,
              uint64_t offset)
 {
-    op->rw.file = file;
-    op->rw.iov = iov;
-    op->rw.iov_count = iov_count;
-    op->rw.offset = offset;
+    op->rw = (struct io_rw){file, iov, iov_count, offset};
     io_submit(io, op, IO_READ);
 }
 

@@ -93,7 +93,7 @@ struct io_op {
     uint8_t kind;                   /* enum io_kind; set by the submission. */
     bool in_flight;                 /* The op and its buffers belong to the seam. */
     union {
-        struct {
+        struct io_rw {
             struct io_file *file;
             const struct iovec *iov; /* Borrowed until done, as are the bytes behind it. */
             uint32_t iov_count;
