@@ -107,17 +107,6 @@ static void check_epochs(struct quorum_check *check,
         now->partition_epoch, now->leader_epoch, now->leader, state, true, moved};
 }
 
-static bool replica_online(const struct image *image,
-                           const struct image_partition *partition,
-                           int32_t broker)
-{
-    struct image_ids replicas = image_list(partition, IMAGE_REPLICAS);
-    for (uint32_t i = 0; i < replicas.count; i++)
-        if (replicas.items[i] == broker)
-            return image_directory_online(image, broker, image_directory(partition, i));
-    return false;
-}
-
 /* A partition that is looked at. */
 struct spot {
     const struct image *image;
@@ -144,7 +133,7 @@ static void check_isr(struct quorum_check *check, const struct spot *spot)
             history_violation(check->history, "Q4: %s: broker %d is fenced and in its ISR",
                               spot->name, isr.items[i]);
         else if (spot->could && image_broker_active(spot->image, isr.items[i]) &&
-                 replica_online(spot->image, partition, isr.items[i]))
+                 image_replica_online(spot->image, partition, isr.items[i]))
             history_violation(check->history, "Q4: %s has no leader, and broker %d could",
                               spot->name, isr.items[i]);
     }

@@ -52,17 +52,6 @@ static const char *topic_name(uint32_t i)
 
 /* ---- what must hold -------------------------------------------------------------------------- */
 
-static bool replica_online(const struct image *image,
-                           const struct image_partition *partition,
-                           int32_t broker)
-{
-    struct image_ids replicas = image_list(partition, IMAGE_REPLICAS);
-    for (uint32_t i = 0; i < replicas.count; i++)
-        if (replicas.items[i] == broker)
-            return image_directory_online(image, broker, image_directory(partition, i));
-    return false;
-}
-
 static void check_lists(const struct image *image,
                         const struct image_partition *partition,
                         bool elr)
@@ -91,7 +80,7 @@ static void check_lists(const struct image *image,
         /* Who could lead would: as in Kafka, a leader may take one into the ISR whose directory is
          * lost, until it says where the replica lies now. */
         for (uint32_t i = 0; i < isr.count; i++)
-            assert_false(replica_online(image, partition, isr.items[i]));
+            assert_false(image_replica_online(image, partition, isr.items[i]));
     }
 }
 

@@ -377,6 +377,11 @@ bool image_broker_active(const struct image *image, int32_t id);
  * and MIGRATING always are. False if the broker is not registered. */
 bool image_directory_online(const struct image *image, int32_t broker, struct uuid directory);
 
+/* Is the directory online in which the broker has its replica? False if it has none. */
+bool image_replica_online(const struct image *image,
+                          const struct image_partition *partition,
+                          int32_t broker);
+
 /* Reserved directory ids. */
 extern const struct uuid image_directory_migrating;  /* (0,0) */
 extern const struct uuid image_directory_unassigned; /* (0,1) */

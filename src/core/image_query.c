@@ -210,3 +210,14 @@ bool image_directory_online(const struct image *image, int32_t id, struct uuid d
         if (uuid_equal(broker->directories[i], directory)) return true;
     return false;
 }
+
+bool image_replica_online(const struct image *image,
+                          const struct image_partition *partition,
+                          int32_t broker)
+{
+    struct image_ids replicas = image_list(partition, IMAGE_REPLICAS);
+    for (uint32_t i = 0; i < replicas.count; i++)
+        if (replicas.items[i] == broker)
+            return image_directory_online(image, broker, image_directory(partition, i));
+    return false;
+}
