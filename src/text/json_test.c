@@ -1,30 +1,6 @@
 /* json_test.c - every message round through JSON; bad JSON told with its path. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "sys/memory.h"
 #include "text/json.h"
-
-static struct mem mem;
-static struct arena arena;
-
-static int setup(void **state)
-{
-    memory_init(&mem, 0);
-    arena_init(&arena, &mem, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_free(&arena);
-    assert_int_equal(mem.used_bytes, 0);
-    return 0;
-}
+#include "text/text_test.h"
 
 /* The message's bytes, written as JSON, read back and encoded: the same bytes. */
 static void check_round(const struct wire_message *message, int16_t version, struct view bytes)

@@ -1,31 +1,7 @@
 /* node_test.c - frames as nodes: whole, cut at every byte, with flipped bits; problems by place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "sys/memory.h"
 #include "text/frame.h"
+#include "text/text_test.h"
 #include "text/tree.h"
-
-static struct mem mem;
-static struct arena arena;
-
-static int setup(void **state)
-{
-    memory_init(&mem, 0);
-    arena_init(&arena, &mem, 0);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    arena_free(&arena);
-    assert_int_equal(mem.used_bytes, 0);
-    return 0;
-}
 
 static void each_sample(void (*check)(const struct frame_kind *, struct view))
 {
