@@ -2,23 +2,6 @@
  * and the broker part of its own process, which holds no session. */
 #include "core/cluster_rig.h"
 
-static int setup_22(void **state)
-{
-    struct cluster_rig *rig = calloc(1, sizeof(*rig));
-    rig_start(rig, 22, false);
-    *state = rig;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct cluster_rig *rig = *state;
-    rig_check(rig);
-    rig_stop(rig);
-    free(rig);
-    return 0;
-}
-
 /* The broker part of the controller's own process holds no session. */
 static void test_own_broker(void **state)
 {
@@ -39,6 +22,16 @@ static void test_own_broker(void **state)
     assert_int_equal(rig_register(rig, 1, 2, NULL), KAFKA_NONE); /* Nor refused as a duplicate. */
 }
 
+/* A heartbeat of broker 1. */
+static struct broker_heartbeat_request beat_of_one(struct cluster_rig *rig)
+{
+    struct broker_heartbeat_request in;
+    wire_defaults(&wire_broker_heartbeat_request, &in);
+    in.broker_id = 1;
+    in.broker_epoch = image_broker(cluster_image(rig->cluster), 1)->epoch;
+    return in;
+}
+
 /* A batch that is lost takes its changes back, and a shutdown that it began. */
 static void test_undo(void **state)
 {
@@ -46,11 +39,8 @@ static void test_undo(void **state)
     rig_up(rig, 1);
     rig_up(rig, 2);
     TOPIC(rig, "t", 1, 2);
-    struct broker_heartbeat_request in;
+    struct broker_heartbeat_request in = beat_of_one(rig);
     struct broker_heartbeat_response out;
-    wire_defaults(&wire_broker_heartbeat_request, &in);
-    in.broker_id = 1;
-    in.broker_epoch = image_broker(cluster_image(rig->cluster), 1)->epoch;
     in.want_shut_down = true;
     struct step *step = rig_step(rig);
     assert_int_equal(cluster_heartbeat(rig->cluster, step, &in, &out), STEP_DONE);
@@ -94,11 +84,8 @@ static void test_bulk(void **state)
             assert_int_equal(image_apply(rig->follower, &step->records[i], 0, 0), IMAGE_OK);
         rig->offset += step->record_count;
     }
-    struct broker_heartbeat_request in;
+    struct broker_heartbeat_request in = beat_of_one(rig);
     struct broker_heartbeat_response out;
-    wire_defaults(&wire_broker_heartbeat_request, &in);
-    in.broker_id = 1;
-    in.broker_epoch = image_broker(cluster_image(rig->cluster), 1)->epoch;
     in.want_fence = true;
     uint32_t steps = 0;
     enum step_result result;
@@ -126,11 +113,8 @@ static void test_torture(void **state)
     rig_up(rig, 1);
     rig_up(rig, 2);
     TOPIC(rig, "t", 1, 2);
-    struct broker_heartbeat_request in;
+    struct broker_heartbeat_request in = beat_of_one(rig);
     struct broker_heartbeat_response out;
-    wire_defaults(&wire_broker_heartbeat_request, &in);
-    in.broker_id = 1;
-    in.broker_epoch = image_broker(cluster_image(rig->cluster), 1)->epoch;
     in.want_shut_down = true;
     for (int64_t fail = 0;; fail++) {
         arena_free(&rig->arena);
@@ -150,7 +134,7 @@ static void test_torture(void **state)
 
 int main(void)
 {
-#define TEST_22(name) cmocka_unit_test_setup_teardown(name, setup_22, teardown)
+#define TEST_22(name) cmocka_unit_test_setup_teardown(name, rig_setup_22, rig_teardown)
     const struct CMUnitTest tests[] = {
         TEST_22(test_own_broker),
         TEST_22(test_undo),

@@ -20,11 +20,9 @@
 
 static int start(void **state, int16_t metadata_version, bool elr)
 {
-    struct cluster_rig *rig = calloc(1, sizeof(*rig));
-    rig_start(rig, metadata_version, elr);
+    (void)rig_setup(state, metadata_version, elr);
     for (int32_t id = 1; id <= 4; id++)
-        rig_up(rig, id);
-    *state = rig;
+        rig_up(*state, id);
     return 0;
 }
 
@@ -36,15 +34,6 @@ static int setup_22(void **state)
 static int setup_33(void **state)
 {
     return start(state, 33, true);
-}
-
-static int teardown(void **state)
-{
-    struct cluster_rig *rig = *state;
-    rig_check(rig);
-    rig_stop(rig);
-    free(rig);
-    return 0;
 }
 
 /* ---- AlterPartition -------------------------------------------------------------------------- */
@@ -543,8 +532,8 @@ static void test_controllers_before_33(void **state)
 
 int main(void)
 {
-#define TEST_22(name) cmocka_unit_test_setup_teardown(name, setup_22, teardown)
-#define TEST_33(name) cmocka_unit_test_setup_teardown(name, setup_33, teardown)
+#define TEST_22(name) cmocka_unit_test_setup_teardown(name, setup_22, rig_teardown)
+#define TEST_33(name) cmocka_unit_test_setup_teardown(name, setup_33, rig_teardown)
     const struct CMUnitTest tests[] = {
         TEST_22(test_alter_partition),       TEST_22(test_completion_moves_leader),
         TEST_22(test_reassignment),          TEST_22(test_reassignment_shrinks),

@@ -261,6 +261,36 @@ static inline void rig_stop(struct cluster_rig *rig)
     assert_int_equal(rig->heap.mem.used_bytes, 0);
 }
 
+/* Of a test whose state is a rig: `metadata_version` and `elr` are rig_start's. */
+static inline int rig_setup(void **state, int16_t metadata_version, bool elr)
+{
+    struct cluster_rig *rig = calloc(1, sizeof(*rig));
+    assert(rig != NULL);
+    rig_start(rig, metadata_version, elr);
+    *state = rig;
+    return 0;
+}
+
+static inline int rig_setup_22(void **state)
+{
+    return rig_setup(state, 22, false);
+}
+
+static inline int rig_setup_33(void **state)
+{
+    return rig_setup(state, 33, true);
+}
+
+/* Checked once more, and its memory counted. */
+static inline int rig_teardown(void **state)
+{
+    struct cluster_rig *rig = *state;
+    rig_check(rig);
+    rig_stop(rig);
+    free(rig);
+    return 0;
+}
+
 /* ---- what brokers do ------------------------------------------------------------------------- */
 
 static inline struct uuid rig_uuid(uint32_t n)

@@ -9,31 +9,6 @@
 #include "gen/unregister_broker_request.h"
 #include "gen/unregister_broker_response.h"
 
-static int setup_22(void **state)
-{
-    struct cluster_rig *rig = calloc(1, sizeof(*rig));
-    rig_start(rig, 22, false);
-    *state = rig;
-    return 0;
-}
-
-static int setup_33(void **state)
-{
-    struct cluster_rig *rig = calloc(1, sizeof(*rig));
-    rig_start(rig, 33, true);
-    *state = rig;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct cluster_rig *rig = *state;
-    rig_check(rig);
-    rig_stop(rig);
-    free(rig);
-    return 0;
-}
-
 /* T1, T51: what a fresh log begins with. */
 static void test_bootstrap(void **state)
 {
@@ -649,18 +624,24 @@ static void test_elr_one_broker(void **state)
                         "(0,T,F,F) BRC0 1 unfence; PC t-0 isr=[1] leader=1 recovery=1 last=[]");
 }
 
-/* T41: min.insync.replicas 2, three brokers, fenced one by one. */
-static void test_elr_three_brokers(void **state)
+/* Three brokers, and this many replicas that must be in sync by the cluster's default. */
+static void three_of_min_insync(struct cluster_rig *rig, const char *count)
 {
-    struct cluster_rig *rig = *state;
     for (int32_t id = 1; id <= 3; id++)
         rig_up(rig, id);
     struct step *step = rig_step(rig);
     struct config_record *config = step_add(step, &wire_config_record, 0);
     config->resource_type = 4;
     config->name = VIEW("min.insync.replicas");
-    config->value = VIEW("2");
+    config->value = view_of_string(count);
     rig_append(rig);
+}
+
+/* T41: min.insync.replicas 2, three brokers, fenced one by one. */
+static void test_elr_three_brokers(void **state)
+{
+    struct cluster_rig *rig = *state;
+    three_of_min_insync(rig, "2");
     TOPIC(rig, "t", 1, 2, 3);
     assert_string_equal(BEAT(rig, 3, INT64_MAX, .want_fence = true),
                         "(0,T,T,F) PC t-0 isr=[1,2]; BRC0 3 fence");
@@ -676,14 +657,7 @@ static void test_elr_three_brokers(void **state)
 static void test_min_insync_above_replicas(void **state)
 {
     struct cluster_rig *rig = *state;
-    for (int32_t id = 1; id <= 3; id++)
-        rig_up(rig, id);
-    struct step *step = rig_step(rig);
-    struct config_record *config = step_add(step, &wire_config_record, 0);
-    config->resource_type = 4;
-    config->name = VIEW("min.insync.replicas");
-    config->value = VIEW("5");
-    rig_append(rig);
+    three_of_min_insync(rig, "5");
     TOPIC(rig, "t", 1, 2, 3);
     assert_string_equal(BEAT(rig, 3, INT64_MAX, .want_fence = true),
                         "(0,T,T,F) PC t-0 isr=[1,2] elr=[3]; BRC0 3 fence");
@@ -713,8 +687,8 @@ static void test_producer_ids(void **state)
 
 int main(void)
 {
-#define TEST_22(name) cmocka_unit_test_setup_teardown(name, setup_22, teardown)
-#define TEST_33(name) cmocka_unit_test_setup_teardown(name, setup_33, teardown)
+#define TEST_22(name) cmocka_unit_test_setup_teardown(name, rig_setup_22, rig_teardown)
+#define TEST_33(name) cmocka_unit_test_setup_teardown(name, rig_setup_33, rig_teardown)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bootstrap),
         TEST_22(test_half_bootstrap),

@@ -14,10 +14,8 @@
 
 static int setup(void **state)
 {
-    struct cluster_rig *rig = calloc(1, sizeof(*rig));
-    rig_start(rig, 33, true);
-    rig_up(rig, 1);
-    *state = rig;
+    (void)rig_setup_33(state);
+    rig_up(*state, 1);
     return 0;
 }
 
@@ -26,15 +24,6 @@ static int setup_three(void **state)
     (void)setup(state);
     rig_up(*state, 2);
     rig_up(*state, 3);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct cluster_rig *rig = *state;
-    rig_check(rig);
-    rig_stop(rig);
-    free(rig);
     return 0;
 }
 
@@ -647,8 +636,8 @@ static void test_placement_fenced(void **state)
 
 int main(void)
 {
-#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define TEST_3(name) cmocka_unit_test_setup_teardown(name, setup_three, teardown)
+#define TEST(name)   cmocka_unit_test_setup_teardown(name, setup, rig_teardown)
+#define TEST_3(name) cmocka_unit_test_setup_teardown(name, setup_three, rig_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_create),
         TEST(test_create_answer),
