@@ -13,6 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 import kafka  # noqa: E402
+import metadata  # noqa: E402
 from dohle import Node  # noqa: E402
 
 SETTINGS = {"offsets.topic.num.partitions": "1"}
@@ -36,32 +37,16 @@ def array(items):
     return b"\0" if items is None else uvarint(len(items) + 1) + b"".join(items)
 
 
-class Reader:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, size):
-        self.at += size
-        return self.data[self.at - size:self.at]
-
-    def uvarint(self):
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
+class Reader(metadata.Reader):
     def text(self):
-        size = self.uvarint()
+        size = self.unsigned()
         return None if size == 0 else self.take(size - 1).decode()
 
     def number(self, form):
         return struct.unpack(">" + form, self.take(struct.calcsize(form)))[0]
 
     def many(self, one):
-        return [one() for _ in range(self.uvarint() - 1)]
+        return [one() for _ in range(self.unsigned() - 1)]
 
 
 class Client:
@@ -85,7 +70,7 @@ class Client:
         self.socket.sendall(struct.pack(">i", len(message)) + message)
         answer = Reader(self.exactly(struct.unpack(">i", self.exactly(4))[0]))
         answer.take(4)
-        answer.uvarint()
+        answer.unsigned()
         return answer
 
     def create_topics(self):
@@ -93,13 +78,13 @@ class Client:
         answer = self.call(19, 7, array(topics) + struct.pack(">i", 30000) + b"\0\0")
         answer.take(4)
         ids = {}
-        for _ in range(answer.uvarint() - 1):
+        for _ in range(answer.unsigned() - 1):
             name, ids_bytes = answer.text(), answer.take(16)
             assert answer.number("h") == 0
             answer.text()
             answer.take(6)
-            answer.many(lambda: (answer.text(), answer.text(), answer.take(3), answer.uvarint()))
-            answer.uvarint()
+            answer.many(lambda: (answer.text(), answer.text(), answer.take(3), answer.unsigned()))
+            answer.unsigned()
             ids[name] = ids_bytes
         return ids
 
@@ -128,10 +113,10 @@ class Group:
         assignment = None
         if answer.number("b") == 1:
             assignment = {}
-            for _ in range(answer.uvarint() - 1):
+            for _ in range(answer.unsigned() - 1):
                 topic = self.names[answer.take(16)]
                 assignment[topic] = sorted(answer.many(lambda: answer.number("i")))
-                answer.uvarint()
+                answer.unsigned()
         assignment = assignment and dict(sorted(assignment.items()))
         return error, message, who if version > 0 or who is None else len(who), at, interval, assignment
 
