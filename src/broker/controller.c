@@ -481,9 +481,11 @@ static int controller_load(struct controller *c)
     arena_init(&arena, node->mem, 0);
     struct loading loading = {c, &arena};
     struct metadata_reader reader = {loading_record, &loading};
-    int result = 0;
-    if (metadata_checkpoint_range(node->io, c->dir, &c->oldest, &c->newest))
+    int result = metadata_checkpoint_range(node->io, c->dir, &c->oldest, &c->newest);
+    if (result == 0)
         result = metadata_checkpoint_read(node->io, c->dir, c->newest, &reader);
+    else if (result == -ENOENT)
+        result = 0; /* The log is read from its beginning. */
     struct log_read read = {.offset = MAX(log_start(c->log), c->newest.end),
                             .offset_end = INT64_MAX,
                             .max_bytes = 1u << 20,
@@ -497,7 +499,7 @@ static int controller_load(struct controller *c)
             continue;
         }
         if (result != LOG_OK || range.size_bytes == 0) {
-            result = result == LOG_OK ? -EBADMSG : -EIO;
+            result = result == LOG_OK ? -EBADMSG : result == LOG_E_MEMORY ? -ENOMEM : -EIO;
             break;
         }
         uint8_t *bytes = mem_get(node->mem, range.size_bytes);

@@ -58,16 +58,18 @@ static bool range_look(void *context, const char *name)
     return true;
 }
 
-bool metadata_checkpoint_range(struct io *io,
-                               const char *dir,
-                               struct metadata_checkpoint *oldest,
-                               struct metadata_checkpoint *newest)
+int metadata_checkpoint_range(struct io *io,
+                              const char *dir,
+                              struct metadata_checkpoint *oldest,
+                              struct metadata_checkpoint *newest)
 {
     struct range range = {0};
-    if (io_disk_list(io, dir, range_look, &range) != 0 || !range.found) return false;
+    int error = io_disk_list(io, dir, range_look, &range);
+    if (error < 0) return error;
+    if (!range.found) return -ENOENT;
     *oldest = range.oldest;
     *newest = range.newest;
-    return true;
+    return 0;
 }
 
 int metadata_checkpoint_slice(struct io *io,

@@ -29,11 +29,12 @@ struct metadata_slice {
     int64_t size;     /* and how many the checkpoint has. */
 };
 
-/* The oldest and the newest checkpoint that is no bootstrap, in `dir`. False: none. */
-MUST_USE bool metadata_checkpoint_range(struct io *io,
-                                        const char *dir,
-                                        struct metadata_checkpoint *oldest,
-                                        struct metadata_checkpoint *newest);
+/* The oldest and the newest checkpoint that is no bootstrap, in `dir`. 0; -ENOENT: there is none,
+ * or no `dir`; another -errno: nobody knows. */
+MUST_USE int metadata_checkpoint_range(struct io *io,
+                                       const char *dir,
+                                       struct metadata_checkpoint *oldest,
+                                       struct metadata_checkpoint *newest);
 
 /* Bytes of a checkpoint file from `position` on into a slice. 0; -ENOENT: there is no such
  * checkpoint; -ERANGE: `position` is not in it; -errno. */

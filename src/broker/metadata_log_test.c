@@ -1,5 +1,6 @@
 /* metadata_log_test.c - a checkpoint written in pieces: whole or absent after a crash at every disk
  * call, with every outcome of the disk. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -95,9 +96,9 @@ static bool list_one(void *context, const char *name)
 static void judge(struct io *io, bool old_told, bool new_told)
 {
     struct metadata_checkpoint oldest, newest;
-    bool found = metadata_checkpoint_range(io, DIR, &oldest, &newest);
-    assert_true(found || !old_told);
-    if (!found) return;
+    int found = metadata_checkpoint_range(io, DIR, &oldest, &newest);
+    assert_true(found == 0 || (found == -ENOENT && !old_told));
+    if (found != 0) return;
     bool is_new = newest.end == new_id.end;
     assert_true(is_new || (newest.end == old_id.end && !new_told));
     struct reading reading = {.first = is_new ? 'n' : 'o'};
@@ -171,9 +172,29 @@ static void test_failing_calls(void **state)
     }
 }
 
+/* Who cannot look does not say that there is none: the log alone would be another history. */
+static void what_cannot_be_listed_is_not_absent(void **state)
+{
+    (void)state;
+    struct sim_world *world = sim_world_new(1, NULL);
+    struct sim_node *node = sim_node_new(world, "n");
+    struct io *io = sim_node_start(node);
+    struct metadata_checkpoint oldest, newest;
+    assert_int_equal(io_disk_mkdir(io, DIR), 0);
+    assert_int_equal(metadata_checkpoint_range(io, DIR, &oldest, &newest), -ENOENT);
+    assert_int_equal(write_one(io, old_id, 'o'), 0);
+    struct sim_fault fault = {.calls = SIM_CALL_LIST, .nth = 1, .error = -ENOMEM};
+    sim_node_fault(node, &fault);
+    assert_int_equal(metadata_checkpoint_range(io, DIR, &oldest, &newest), -ENOMEM);
+    assert_int_equal(metadata_checkpoint_range(io, DIR, &oldest, &newest), 0);
+    assert_int_equal(newest.end, old_id.end);
+    sim_world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_listed_is_not_absent),
         cmocka_unit_test(test_crash_at_every_call),
         cmocka_unit_test(test_failing_calls),
     };

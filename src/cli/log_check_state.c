@@ -224,7 +224,8 @@ static void load_epochs(struct replay *replay)
     char path[CHECK_PATH_BYTES];
     struct dump_file file;
     if (!open_named(replay, &file, path, "leader-epoch-checkpoint")) return;
-    replay->has_epochs = epochs_read(replay->part->dump->cli->mem, &replay->epochs, file.bytes);
+    replay->has_epochs =
+        epochs_read(replay->part->dump->cli->mem, &replay->epochs, file.bytes) == LOG_OK;
     dump_file_close(&file);
 }
 

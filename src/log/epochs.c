@@ -116,21 +116,26 @@ void epochs_write(const struct epochs *epochs, int64_t end, struct sink *out)
     }
 }
 
-bool epochs_read(struct mem *mem, struct epochs *epochs, struct view text)
+int epochs_read(struct mem *mem, struct epochs *epochs, struct view text)
 {
     struct checkpoint_reader reader = checkpoint_read(text, false);
     struct checkpoint_entry entry;
     epochs->count = 0;
     epochs->dirty = false;
-    bool good = true;
-    while (good && checkpoint_next(&reader, &entry)) {
-        good = entry.number >= 0 && entry.offset >= 0 && epochs_reserve(mem, epochs, 1) &&
-               (epochs->count == 0 || (epochs->entries[epochs->count - 1].epoch < entry.number &&
-                                       epochs->entries[epochs->count - 1].start < entry.offset));
-        if (good)
+    int result = LOG_OK;
+    while (result == LOG_OK && checkpoint_next(&reader, &entry)) {
+        bool good =
+            entry.number >= 0 && entry.offset >= 0 &&
+            (epochs->count == 0 || (epochs->entries[epochs->count - 1].epoch < entry.number &&
+                                    epochs->entries[epochs->count - 1].start < entry.offset));
+        if (!good)
+            result = LOG_E_DAMAGED;
+        else if (!epochs_reserve(mem, epochs, 1))
+            result = LOG_E_MEMORY;
+        else
             epochs->entries[epochs->count++] = (struct epoch_entry){entry.offset, entry.number};
     }
-    good = good && !reader.invalid;
-    if (!good) epochs->count = 0;
-    return good;
+    if (result == LOG_OK && reader.invalid) result = LOG_E_DAMAGED;
+    if (result != LOG_OK) epochs->count = 0;
+    return result;
 }

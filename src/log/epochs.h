@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/view.h"
+#include "log/log.h"
 #include "record/sink.h"
 
 struct epoch_entry {
@@ -51,5 +52,6 @@ void epochs_end(const struct epochs *epochs,
 /* The checkpoint's text of all entries that start below `end` (or all, with INT64_MAX). */
 void epochs_write(const struct epochs *epochs, int64_t end, struct sink *out);
 
-/* Read such a text. False: not valid, or no memory; `epochs` is empty then. */
-MUST_USE bool epochs_read(struct mem *mem, struct epochs *epochs, struct view text);
+/* Read such a text. LOG_OK; LOG_E_DAMAGED: it is not valid; LOG_E_MEMORY. `epochs` is empty but
+ * after LOG_OK. */
+MUST_USE int epochs_read(struct mem *mem, struct epochs *epochs, struct view text);

@@ -20,11 +20,12 @@ static int load_epochs(struct load *load)
     struct disk_path path = log_path(log, CHECKPOINT_EPOCHS);
     int error = disk_read_whole(load->io, load->mem, path.text, CHECKPOINT_BYTES_MAX, &bytes);
     if (error < 0 && error != -ENOENT && error != -EFBIG) return error;
-    load->epochs_rebuild = /* A file that ends before its second line is torn. */
-        error < 0 || bytes.size_bytes < strlen("0\n0\n") ||
-        !epochs_read(load->mem, &log->epochs, view_of(bytes.data, bytes.size_bytes));
+    int result = LOG_E_DAMAGED; /* A file that ends before its second line is torn. */
+    if (error == 0 && bytes.size_bytes >= strlen("0\n0\n"))
+        result = epochs_read(load->mem, &log->epochs, view_of(bytes.data, bytes.size_bytes));
     if (error == 0) disk_free(load->mem, &bytes);
-    return 0;
+    load->epochs_rebuild = result == LOG_E_DAMAGED;
+    return result == LOG_E_MEMORY ? -ENOMEM : 0;
 }
 
 /* A segment that could not be opened as it is (its index is missing, say) is recovered, and for the

@@ -171,6 +171,69 @@ static void epochs_of_before_the_recovery_point(void **state)
     }
 }
 
+/* A memory that has none for one allocation. Jobs run on a thread of their own. */
+static void *(*scarce_get)(struct mem *mem, size_t size_bytes);
+static int64_t scarce_left; /* Allocations before that one; below 0: it was. */
+
+static void *scarce(struct mem *mem, size_t size_bytes)
+{
+    return __atomic_fetch_sub(&scarce_left, 1, __ATOMIC_RELAXED) == 0 ? NULL
+                                                                      : scarce_get(mem, size_bytes);
+}
+
+/* Any one allocation fails between a clean stop and the log's being open: what needed it fails, and
+ * is done again. No file is taken for damaged, no directory for a failing one. */
+static void no_memory_is_no_damage(void **state)
+{
+    struct rig *rig = *state;
+    rig->config.segment_bytes = 1000;
+    for (int32_t epoch = 1; epoch <= 3; epoch++) {
+        struct log *log = rig_log(rig);
+        assert_int_equal(log_epoch_begin(log, epoch), LOG_OK);
+        rig_fill(rig, log, 10, 100);
+    }
+    rig_stop(rig);
+    scarce_get = rig->mem.get;
+    void *(*take)(struct mem *, size_t) = rig->mem.take;
+    rig->mem.get = scarce;
+    rig->mem.take = NULL;
+    int64_t nth = -1, struck = 0;
+    do {
+        __atomic_store_n(&scarce_left, ++nth, __ATOMIC_RELAXED);
+        const char *const paths[] = {rig->dir};
+        rig->options.paths = paths;
+        int started = logs_open(rig->io, &rig->options, &rig->logs);
+        assert_true(started == LOGS_OK || started == LOGS_E_MEMORY);
+        if (started != LOGS_OK) {
+            struck++;
+            rig_start(rig);
+        }
+        struct logs_replica in = {.topic = VIEW("t"), .directory = LOG_DIRECTORY_ANY};
+        struct log *log = NULL;
+        int result = LOG_LATER;
+        for (int i = 0; i < 10000 && result != LOG_OK; i++) {
+            result = log == NULL ? logs_replica(rig->logs, &in, &log) : LOG_OK;
+            if (result == LOG_OK) result = log_open(log);
+            assert_true(result == LOG_OK || result == LOG_LATER || result == LOG_E_MEMORY);
+            struck += result == LOG_E_MEMORY;
+            rig_turn(rig);
+        }
+        assert_int_equal(result, LOG_OK);
+        assert_int_equal(log_recovered(log)->index_errors, 0);
+        for (int32_t epoch = 1; epoch <= 3; epoch++)
+            assert_int_equal(log_epoch_end(log, epoch).end, 10 * epoch);
+        rig_settle(rig);
+        bool over = __atomic_exchange_n(&scarce_left, -1, __ATOMIC_RELAXED) >= 0;
+        rig_stop(rig);
+        if (over) break;
+    } while (nth < 1000);
+    assert_in_range(struck, 10, nth);
+    assert_null(strstr(rig->said, "offline"));
+    rig->mem.get = scarce_get;
+    rig->mem.take = take;
+    rig_start(rig);
+}
+
 /* A recovery point above what the epochs' file knows would lose an epoch in a crash: also while the
  * file is being written. */
 static void recovery_point_waits_for_the_epochs_file(void **state)
@@ -300,6 +363,7 @@ int main(void)
         LOG_TEST(flipped_byte),
         LOG_TEST(bad_indexes_are_made_anew),
         LOG_TEST(epochs_of_before_the_recovery_point),
+        LOG_TEST(no_memory_is_no_damage),
         LOG_TEST(recovery_point_waits_for_the_epochs_file),
         LOG_TEST(damage_below_is_fenced),
         LOG_TEST(leftovers_of_kafkas_compaction),

@@ -43,6 +43,14 @@ void log_debug(const struct log *log, const char *format, ...)
 /* ---- start: identity --------------------------------------------------------------------------
  */
 
+/* The directory is offline, and the others go on; but no memory says nothing of a disk. */
+static int open_failed(struct log_directory *directory, int error)
+{
+    if (error == -ENOMEM) return LOGS_E_MEMORY;
+    log_directory_fail(directory, error);
+    return LOGS_OK;
+}
+
 static int open_lock(struct log_directory *directory)
 {
     struct logs *logs = directory->logs;
@@ -52,8 +60,7 @@ static int open_lock(struct log_directory *directory)
         logs_say(logs, "log directory \"%s\" is in use by another process", directory->path);
         return LOGS_E_LOCKED;
     }
-    if (error < 0) log_directory_fail(directory, error);
-    return LOGS_OK;
+    return error < 0 ? open_failed(directory, error) : LOGS_OK;
 }
 
 /* Kafka before 3.7 gave directories no id: it gets one now, as Kafka 4 does it. */
@@ -64,9 +71,8 @@ static int open_name(struct log_directory *directory, const struct log_meta *met
     named.version = 1;
     named.directory_id = io_random_uuid(logs->io);
     int error = log_meta_write(logs->io, directory->path, &named);
-    if (error < 0) log_directory_fail(directory, error);
     directory->id = named.directory_id;
-    return LOGS_OK;
+    return error < 0 ? open_failed(directory, error) : LOGS_OK;
 }
 
 /* Does this directory's identity fit the node and the other directories? */
@@ -107,10 +113,7 @@ static int open_meta(struct log_directory *directory, struct log_meta *common, b
     struct log_meta meta;
     *missing = false;
     int result = log_meta_read(directory->logs->io, directory->path, &meta);
-    if (result < 0) {
-        log_directory_fail(directory, result);
-        return LOGS_OK;
-    }
+    if (result < 0) return open_failed(directory, result);
     if (result == LOG_META_MISSING) {
         *missing = true;
         return LOGS_OK;
@@ -133,10 +136,7 @@ static int open_format(struct log_directory *directory, const struct log_meta *c
     meta.version = 1;
     meta.directory_id = io_random_uuid(logs->io);
     int error = log_meta_write(logs->io, directory->path, &meta);
-    if (error < 0) {
-        log_directory_fail(directory, error);
-        return LOGS_OK;
-    }
+    if (error < 0) return open_failed(directory, error);
     directory->id = meta.directory_id;
     logs_say(logs, "log directory \"%s\" was empty and is formatted", directory->path);
     return LOGS_OK;
@@ -317,11 +317,7 @@ static int open_checkpoint(struct log_directory *directory,
     struct disk_path path = disk_join(directory->path, name);
     int error = disk_read_whole(logs->io, logs->mem, path.text, CHECKPOINT_BYTES_MAX, &bytes);
     if (error == -ENOENT) return LOGS_OK;
-    if (error == -ENOMEM) return LOGS_E_MEMORY;
-    if (error < 0) {
-        log_directory_fail(directory, error);
-        return LOGS_OK;
-    }
+    if (error < 0) return open_failed(directory, error);
     struct view text = view_of(bytes.data, bytes.size_bytes);
     bool enough = true;
     if (text.size > 0 && !checkpoint_valid(text, true)) { /* Nothing at all is no entries. */
@@ -345,13 +341,10 @@ static int open_contents(struct log_directory *directory)
     if (parts_first(logs))
         error =
             log_mark_take(logs->io, directory->path, &directory->clean, &directory->previous_epoch);
-    if (error < 0) {
-        log_directory_fail(directory, error);
-        return LOGS_OK;
-    }
+    if (error < 0) return open_failed(directory, error);
     struct listing listing = {directory, LOGS_OK};
     error = io_disk_list(logs->io, directory->path, list_name, &listing);
-    if (error < 0) log_directory_fail(directory, error);
+    if (error < 0 && listing.result == LOGS_OK) listing.result = open_failed(directory, error);
     if (listing.result != LOGS_OK || directory->error != 0) return listing.result;
 
     static const char *const names[] = {CHECKPOINT_RECOVERY, CHECKPOINT_START, CHECKPOINT_WATERMARK,
