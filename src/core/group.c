@@ -51,6 +51,8 @@ struct groups *groups_new(struct mem *mem,
     list_init(&groups->all);
     list_init(&groups->answers);
     list_init(&groups->pending_offsets);
+    map_init(&groups->pending_by_partition, mem, seed);
+    map_init(&groups->pending_by_producer, mem, seed);
     wheel_init(&groups->wheel, now_ms);
     return groups;
 }

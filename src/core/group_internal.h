@@ -167,9 +167,10 @@ struct groups {
     struct list answers;
     struct group_decision decision;
     struct list pending_offsets; /* struct pending_offset, of open transactions. */
-    int64_t loaded_wall_ms;      /* Memory of events begins there; -1: not loaded. */
-    size_t story_bytes;          /* Of all groups' stories. */
-    int64_t now_ms;              /* Of the step that runs. */
+    struct map pending_by_partition, pending_by_producer; /* Of struct pending_set. */
+    int64_t loaded_wall_ms; /* Memory of events begins there; -1: not loaded. */
+    size_t story_bytes;     /* Of all groups' stories. */
+    int64_t now_ms;         /* Of the step that runs. */
     int64_t wall_ms;
 };
 

@@ -1,7 +1,9 @@
 /* offsets.c - see offsets.h.
  *
  * A group's offsets are in a map by partition and topic, and in a list for each topic. Those of
- * open transactions lie apart, in the order of their records, until their marker comes. */
+ * open transactions lie apart, in the order of their records, until their marker comes; each is
+ * also in the set of its partition and in that of its producer, so that neither who asks for a
+ * partition nor a marker looks at all of them. A set ends with its last offset. */
 #include "core/offsets.h"
 
 #include "base/bytes.h"
@@ -40,8 +42,22 @@ struct offset {
     struct offset_value value;
 };
 
-struct pending_offset {
+/* The offsets of one producer, or of the partitions that have one hash (most often one). */
+struct pending_set {
+    struct map_node node; /* Key: the bytes of `key`. */
+    uint64_t key;
+    struct map *map;
+    struct list offsets; /* In the order of their records. */
+};
+
+struct pending_place {
     struct list link;
+    struct pending_set *set; /* NULL: in none. */
+};
+
+struct pending_offset {
+    struct list link; /* In groups->pending_offsets. */
+    struct pending_place of_partition, of_producer;
     int64_t producer_id;
     int32_t partition;
     struct offset_value value;
@@ -141,8 +157,51 @@ void offsets_free(struct group *group)
 
 /* ---- open transactions ----------------------------------------------------------------------- */
 
+static struct pending_set *pending_set(const struct map *map, uint64_t key)
+{
+    struct map_node *node = map_find(map, view_of(&key, sizeof(key)));
+    return node == NULL ? NULL : container_of(node, struct pending_set, node);
+}
+
+static bool place_take(struct groups *groups,
+                       struct map *map,
+                       uint64_t key,
+                       struct pending_place *place)
+{
+    struct pending_set *set = pending_set(map, key);
+    assert(place->set == NULL);
+    if (set == NULL) {
+        set = mem_get(groups->mem, sizeof(*set));
+        if (set == NULL) return false;
+        set->key = key;
+        set->map = map;
+        set->node.key = view_of(&set->key, sizeof(set->key));
+        list_init(&set->offsets);
+        if (!map_insert(map, &set->node)) {
+            mem_put(groups->mem, set, sizeof(*set));
+            return false;
+        }
+    }
+    list_append(&set->offsets, &place->link);
+    place->set = set;
+    return true;
+}
+
+static void place_leave(struct groups *groups, struct pending_place *place)
+{
+    struct pending_set *set = place->set;
+    if (set == NULL) return;
+    place->set = NULL;
+    list_remove(&place->link);
+    if (!list_empty(&set->offsets)) return;
+    map_remove(set->map, &set->node);
+    mem_put(groups->mem, set, sizeof(*set));
+}
+
 static void pending_drop(struct groups *groups, struct pending_offset *pending)
 {
+    place_leave(groups, &pending->of_partition);
+    place_leave(groups, &pending->of_producer);
     list_remove(&pending->link);
     group_text_free(groups->mem, &pending->value.metadata);
     mem_put(groups->mem, pending, sizeof(*pending) + pending->group.size + pending->topic.size);
@@ -152,6 +211,10 @@ void offsets_pending_free(struct groups *groups)
 {
     list_foreach (link, &groups->pending_offsets)
         pending_drop(groups, container_of(link, struct pending_offset, link));
+    assert(groups->pending_by_partition.count == 0);
+    assert(groups->pending_by_producer.count == 0);
+    map_free(&groups->pending_by_partition);
+    map_free(&groups->pending_by_producer);
 }
 
 static bool pending_is(const struct pending_offset *pending, const struct offset_commit_key *key)
@@ -160,11 +223,40 @@ static bool pending_is(const struct pending_offset *pending, const struct offset
            view_equal(pending->topic, key->topic);
 }
 
+static uint64_t pending_hash(const struct groups *groups, const struct offset_commit_key *key)
+{
+    uint64_t of_group = map_hash(groups->seed, key->group);
+    return map_hash(of_group + (uint32_t)key->partition, key->topic);
+}
+
+/* The oldest that an open transaction holds for this partition, or NULL. O(1) whatever else is
+ * held. */
+static struct pending_offset *pending_find(const struct groups *groups,
+                                           const struct offset_commit_key *key)
+{
+    if (list_empty(&groups->pending_offsets)) return NULL;
+    struct pending_set *set = pending_set(&groups->pending_by_partition, pending_hash(groups, key));
+    if (set == NULL) return NULL;
+    list_foreach (link, &set->offsets) {
+        struct pending_offset *pending =
+            container_of(link, struct pending_offset, of_partition.link);
+        if (pending_is(pending, key)) return pending;
+    }
+    return NULL;
+}
+
 static bool pending_any(const struct groups *groups, const struct offset_commit_key *key)
 {
-    list_foreach (link, &groups->pending_offsets)
-        if (pending_is(container_of(link, struct pending_offset, link), key)) return true;
-    return false;
+    return pending_find(groups, key) != NULL;
+}
+
+/* The oldest that this producer's open transaction holds, or NULL. */
+static struct pending_offset *pending_of_producer(const struct groups *groups, int64_t producer_id)
+{
+    struct pending_set *set = pending_set(&groups->pending_by_producer, (uint64_t)producer_id);
+    if (set == NULL) return NULL;
+    assert(!list_empty(&set->offsets));
+    return container_of(set->offsets.next, struct pending_offset, of_producer.link);
 }
 
 struct offsets_open offsets_open(const struct groups *groups, struct view group_id)
@@ -182,10 +274,9 @@ struct offsets_open offsets_open(const struct groups *groups, struct view group_
 
 static void pending_forget(struct groups *groups, const struct offset_commit_key *key)
 {
-    list_foreach (link, &groups->pending_offsets) {
-        struct pending_offset *pending = container_of(link, struct pending_offset, link);
-        if (pending_is(pending, key)) pending_drop(groups, pending);
-    }
+    struct pending_offset *pending;
+    while ((pending = pending_find(groups, key)) != NULL)
+        pending_drop(groups, pending);
 }
 
 /* ---- records in ------------------------------------------------------------------------------ */
@@ -222,7 +313,11 @@ static enum groups_result pending_put(struct groups *groups,
     if (key->topic.size > 0) memcpy(at + key->group.size, key->topic.data, key->topic.size);
     pending->topic = view_of(at + key->group.size, key->topic.size);
     list_init(&pending->link);
-    if (!value_take(groups, &pending->value, in, place.offset)) {
+    if (!value_take(groups, &pending->value, in, place.offset) ||
+        !place_take(groups, &groups->pending_by_partition, pending_hash(groups, key),
+                    &pending->of_partition) ||
+        !place_take(groups, &groups->pending_by_producer, (uint64_t)place.producer_id,
+                    &pending->of_producer)) {
         pending_drop(groups, pending);
         return GROUPS_E_MEMORY;
     }
@@ -257,9 +352,8 @@ enum groups_result offsets_apply(struct groups *groups,
 /* A transaction has ended: of two offsets for a partition the one that was written later counts. */
 enum groups_result offsets_marker(struct groups *groups, int64_t producer_id, bool committed)
 {
-    list_foreach (link, &groups->pending_offsets) {
-        struct pending_offset *pending = container_of(link, struct pending_offset, link);
-        if (pending->producer_id != producer_id) continue;
+    struct pending_offset *pending;
+    while ((pending = pending_of_producer(groups, producer_id)) != NULL) {
         struct group *group = groups_find(groups, pending->group);
         struct offset *offset = NULL;
         bool had = group != NULL && offset_find(group, pending->topic, pending->partition) != NULL;

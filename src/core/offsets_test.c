@@ -317,6 +317,51 @@ static void transaction_ends(void **state)
                     "     0 foo: 300\n");
 }
 
+#define PRODUCERS  20
+#define PARTITIONS 30
+
+/* A record of foo's partition: of a producer's transaction, or (without an offset) that it is gone.
+ */
+static void loads_of(struct teller *t, int64_t producer_id, uint32_t partition, int64_t offset)
+{
+    char key[48], hex[80];
+    (void)snprintf(key, sizeof(key), "0001 0001 67 0003 666f6f %08x", partition);
+    (void)snprintf(hex, sizeof(hex), "0003 %016llx ffffffff 0000 0000000000000000",
+                   (unsigned long long)offset);
+    struct view value = offset < 0 ? VIEW_NULL : rig_hex(&t->arena, hex);
+    struct groups_place place = {t->offset++, producer_id};
+    assert_int_equal(groups_load(t->groups, &t->arena, rig_hex(&t->arena, key), value, place),
+                     GROUPS_OK);
+}
+
+/* Many at once that hold the same partitions: each marker ends its own, a partition that is gone
+ * ends with all that hold it, of two that end the one that was written later counts. */
+static void many_transactions(void **state)
+{
+    struct teller *t = *state;
+    for (uint32_t i = 0; i < PRODUCERS * PARTITIONS; i++)
+        loads_of(t, i / PARTITIONS, i % PARTITIONS, i);
+    assert_int_equal(offsets_open(t->groups, VIEW("g")).count, PRODUCERS * PARTITIONS);
+    fetches(t, "foo");
+    assert_int_equal(groups_load_marker(t->groups, 7, true), GROUPS_OK);
+    assert_int_equal(groups_load_marker(t->groups, PRODUCERS, true), GROUPS_OK);
+    fetches(t, "foo");
+    assert_int_equal(offsets_open(t->groups, VIEW("g")).count, (PRODUCERS - 1) * PARTITIONS);
+    loads_of(t, -1, 3, -1);
+    assert_int_equal(offsets_open(t->groups, VIEW("g")).count, (PRODUCERS - 1) * (PARTITIONS - 1));
+    assert_int_equal(offsets_open(t->groups, VIEW("g")).producer_id, 0);
+    for (int64_t i = PRODUCERS; i-- > 0;)
+        assert_int_equal(groups_load_marker(t->groups, i, i != PRODUCERS - 1), GROUPS_OK);
+    assert_int_equal(offsets_open(t->groups, VIEW_NULL).count, 0);
+    fetches(t, "foo");
+    loads_of(t, -1, 0, -1);
+    fetches(t, "foo");
+    assert_story(t, "     0 foo: -1, unstable\n"
+                    "     0 foo: 210, unstable\n"
+                    "     0 foo: 540\n"
+                    "     0 foo: -1\n");
+}
+
 /* T121: a plain commit behind a transaction's own wins, whatever its marker says. */
 static void newer_than_the_transaction(void **state)
 {
@@ -427,6 +472,7 @@ int main(void)
         TEST(subscribed_topics),
         TEST(open_transaction),
         TEST(transaction_ends),
+        TEST(many_transactions),
         TEST(newer_than_the_transaction),
         TEST(deleted_in_the_transaction),
         TEST(deleted_topic),

@@ -155,7 +155,7 @@ def script_classic_two(side):
     two = side.receive("JoinGroup", 3, asked, on="b")["MemberId"]
     asked = {"GroupId": "two", "GenerationId": 2, "MemberId": two, "Assignments": []}
     side.send("SyncGroup", 3, asked, on="b")
-    sync(side, "two", 2, one, assigned=[(one, b"left"), (two, b"right"), ("nobody", b"x")])
+    sync(side, "two", 2, one, assigned=[(two, b"twice"), (one, b"left"), (two, b"right"), ("nobody", b"x")])
     side.receive("SyncGroup", 3, asked, on="b")
     side.ask("DescribeGroups", 6, {"Groups": ["two"]})
     side.ask("LeaveGroup", 5, {"GroupId": "two", "Members": [{"MemberId": two, "Reason": "done"}]})
