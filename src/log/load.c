@@ -312,6 +312,19 @@ static void load_ready(struct load *load)
     log->state = LOG_READY;
 }
 
+/* The folder is a stray's now. The log's next one gets another name if it must go. */
+static void load_strayed(struct log *log)
+{
+    struct log_put_aside aside;
+    log_put_aside_fill(&aside, log, true);
+    if (!log_put_aside_doom(log, &aside)) log->logs->retry = true; /* The next start finds it. */
+    log->aside_id = io_random_uuid(log->logs->io);
+    log->has_folder = false;
+    log->logs->recovery_moved = true; /* The checkpoint names what is gone. */
+    logs_say(log->logs, "partition %.*s-%d: its folder was another topic's and is now *-stray",
+             (int)log->topic.size, (const char *)log->topic.data, log->partition);
+}
+
 /* The topic's id was told while the folder was being read for any: does it hold for this one? What
  * was read is given up, and the next opening has the folder out of the way if it is another's. */
 static bool load_again(struct log *log, const struct load *load, int64_t result)
@@ -333,6 +346,7 @@ static void load_finish(struct log_work *work, int64_t result)
     struct logs *logs = log->logs;
     log->producers.mem = log->producers.map.mem = logs->mem;
     logs->loading--;
+    if (load->stray && result == 0) load_strayed(log);
     if (log->state == LOG_GONE) { /* Deleted while it was being opened. */
         log_unload(log);
         mem_put(logs->mem, load, sizeof(*load));
@@ -349,10 +363,6 @@ static void load_finish(struct log_work *work, int64_t result)
     if (uuid_is_zero(log->topic_id)) log->topic_id = load->topic_id;
     if (result == 0 && !load->damaged) {
         load_ready(load);
-        if (load->stray) logs->recovery_moved = true; /* The checkpoint names what is gone. */
-        if (load->stray)
-            logs_say(logs, "partition %.*s-%d: its folder was another topic's and is now *-stray",
-                     (int)log->topic.size, (const char *)log->topic.data, log->partition);
         log_load_report(log);
     } else {
         log_unload(log);

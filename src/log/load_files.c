@@ -258,16 +258,6 @@ bool load_ids_near(struct uuid a, struct uuid b)
     return differing <= 1;
 }
 
-/* The folder is another topic's of the same name: out of the way, for the operator. */
-static int metadata_stray(struct load *load)
-{
-    const struct log *log = load->log;
-    struct disk_path from = log_folder(log);
-    struct disk_path to = log_aside(log, "stray");
-    int error = io_disk_rename(load->io, from.text, to.text);
-    return error < 0 ? error : io_disk_sync_dir(load->io, log->directory->path);
-}
-
 /* It is missing, or was torn before anything was acknowledged: write it, if the id is known. */
 static int metadata_again(struct load *load)
 {
@@ -293,6 +283,8 @@ int load_metadata(struct load *load, bool *stray)
     if (!valid) return metadata_again(load);
     if (uuid_is_zero(load->asked) || uuid_equal(load->asked, load->topic_id)) return 0;
     if (load_ids_near(load->asked, load->topic_id)) return metadata_again(load);
-    *stray = true;
-    return metadata_stray(load);
+    *stray = true; /* Another topic's of the same name: out of the way, for the operator. */
+    struct log_put_aside aside;
+    log_put_aside_fill(&aside, log, true);
+    return log_put_aside_run(load->io, &aside);
 }

@@ -6,6 +6,10 @@
 #include "log/load.h"
 #include "log/state.h"
 
+/* Where several shards share a directory the first one writes the checkpoint, when it has been
+ * told: the stand-in for a stray's name stays for as long, generously. */
+#define STAND_IN_MS 60000
+
 /* The map's key: the topic's bytes, then the partition. */
 static struct view replica_key(uint8_t *key, struct view topic, int32_t partition)
 {
@@ -258,11 +262,36 @@ int logs_replica(struct logs *logs, const struct logs_replica *in, struct log **
 
 /* ---- going ----------------------------------------------------------------------------------- */
 
+void log_put_aside_fill(struct log_put_aside *aside, const struct log *log, bool stray)
+{
+    aside->from = log_folder(log);
+    aside->to = log_aside(log, stray ? "stray" : "delete");
+    aside->stand_in = stray ? log_aside(log, "delete") : (struct disk_path){0};
+    aside->directory = disk_path_of(log->directory->path);
+}
+
+int log_put_aside_run(struct io *io, const struct log_put_aside *aside)
+{
+    int error = 0;
+    if (aside->stand_in.text[0] != '\0') {
+        error = io_disk_mkdir(io, aside->stand_in.text);
+        if (error == 0 || error == -EEXIST) error = io_disk_sync_dir(io, aside->directory.text);
+    }
+    if (error == 0) error = io_disk_rename(io, aside->from.text, aside->to.text);
+    return error < 0 ? error : io_disk_sync_dir(io, aside->directory.text);
+}
+
+bool log_put_aside_doom(const struct log *log, const struct log_put_aside *aside)
+{
+    bool stray = aside->stand_in.text[0] != '\0';
+    const char *name = strrchr(stray ? aside->stand_in.text : aside->to.text, '/') + 1;
+    int64_t delay_ms = stray ? STAND_IN_MS : log->config.file_delete_delay_ms;
+    return log_doom(log->directory, name, io_now_ms(log->logs->io) + delay_ms);
+}
+
 struct gone {
     struct log_work work;
-    struct disk_path from;
-    struct disk_path to;
-    struct disk_path directory;
+    struct log_put_aside aside;
     bool rename;
 };
 
@@ -270,9 +299,8 @@ static int64_t gone_run(struct io *io, void *argument)
 {
     struct gone *gone = argument;
     if (!gone->rename) return 0;
-    int error = io_disk_rename(io, gone->from.text, gone->to.text);
-    if (error == -ENOENT) return 0;
-    return error < 0 ? error : io_disk_sync_dir(io, gone->directory.text);
+    int error = log_put_aside_run(io, &gone->aside);
+    return error == -ENOENT ? 0 : error;
 }
 
 /* Freed by logs_gone_turn(): a work may still be the log's. */
@@ -300,11 +328,8 @@ static void gone_finish(struct log_work *work, int64_t result)
         return;
     }
     if (result < 0) log_directory_fail(directory, result);
-    if (result == 0 && gone->rename && !log->gone_stray) {
-        const char *name = strrchr(gone->to.text, '/') + 1;
-        int64_t at_ms = io_now_ms(logs->io) + log->config.file_delete_delay_ms;
-        if (!log_doom(directory, name, at_ms)) logs->retry = true; /* The next start finds it. */
-    }
+    if (result == 0 && gone->rename && !log_put_aside_doom(log, &gone->aside))
+        logs->retry = true; /* The next start finds it. */
     mem_put(logs->mem, gone, sizeof(*gone));
     logs->starts_moved = logs->watermarks_moved = true; /* Out of the checkpoints. */
     logs->recovery_moved = true;
@@ -315,9 +340,7 @@ static bool gone_start(struct log *log)
 {
     struct gone *gone = mem_get(log->logs->mem, sizeof(*gone));
     if (gone == NULL) return false;
-    gone->from = log_folder(log);
-    gone->to = log_aside(log, log->gone_stray ? "stray" : "delete");
-    gone->directory = disk_path_of(log->directory->path);
+    log_put_aside_fill(&gone->aside, log, log->gone_stray);
     gone->rename = log->has_folder && log->directory->error == 0;
     gone->work.run = gone_run;
     gone->work.finish = gone_finish;

@@ -525,9 +525,24 @@ static inline bool logs_counts_space(const struct logs *logs)
 struct log_lost { /* A partition that a checkpoint names and that has no folder. */
     struct map_node node;
     uint8_t key[TOPIC_NAME_MAX + 4];
-    const struct log_directory *deleted; /* Not lost: its folder here is *-delete. NULL: lost. */
+    const struct log_directory
+        *deleted; /* Not lost: its folder here is *-delete, or one stands in. */
     bool said;
 };
+/* A partition's folder gets another name: for its deletion, or as a stray's. */
+struct log_put_aside {
+    struct disk_path from, to;
+    struct disk_path stand_in; /* Of a stray; else empty. */
+    struct disk_path directory;
+};
+/* What a job needs. */
+void log_put_aside_fill(struct log_put_aside *aside, const struct log *log, bool stray);
+/* In a job. A checkpoint may still name a stray when a crash comes: until it is without the name an
+ * empty folder NAME.UUID-delete stands in, which says so to the next start. It is there, durably,
+ * before the folder has its new name. 0 or -errno. */
+MUST_USE int log_put_aside_run(struct io *io, const struct log_put_aside *aside);
+/* In the shard, afterwards: let what is to be deleted be deleted. False: no memory. */
+MUST_USE bool log_put_aside_doom(const struct log *log, const struct log_put_aside *aside);
 struct log_doomed {
     struct list link;
     int64_t at_ms; /* Monotonic: when to unlink. */
