@@ -278,14 +278,6 @@ static inline void crig_say_record(struct crig *rig, const struct step_record *r
         crig_say_group(rig, type, value);
 }
 
-static inline struct view crig_heap(struct view bytes)
-{
-    if (bytes.null) return VIEW_NULL;
-    uint8_t *copy = malloc(bytes.size + 1);
-    memcpy(copy, bytes.data, bytes.size);
-    return view_of(copy, bytes.size);
-}
-
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 static inline void crig_begin(struct crig *rig, struct step *step, int16_t version)
@@ -308,8 +300,8 @@ static inline void crig_commit(struct crig *rig, const struct step *step)
         return;
     }
     for (uint32_t i = 0; i < step->record_count; i++) {
-        rig->log[rig->log_count].key.bytes = crig_heap(step->records[i].key.bytes);
-        rig->log[rig->log_count++].value.bytes = crig_heap(step->records[i].value.bytes);
+        rig->log[rig->log_count].key.bytes = rig_heap(step->records[i].key.bytes);
+        rig->log[rig->log_count++].value.bytes = rig_heap(step->records[i].value.bytes);
     }
     rig->heap.fail_in = rig->apply_fails ? rig->apply_fail_in : -1;
     rig->unloaded = groups_apply(rig->groups, step, rig->offset) != GROUPS_OK;

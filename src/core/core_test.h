@@ -42,6 +42,15 @@ static inline void rig_mem_init(struct rig_mem *rig)
     };
 }
 
+/* A copy that lives until the test frees it; null stays null. */
+static inline struct view rig_heap(struct view bytes)
+{
+    if (bytes.null) return VIEW_NULL;
+    uint8_t *copy = malloc(bytes.size + 1);
+    memcpy(copy, bytes.data, bytes.size);
+    return view_of(copy, bytes.size);
+}
+
 static inline uint8_t rig_digit(char c)
 {
     return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);

@@ -188,14 +188,6 @@ static inline void tell_record(struct teller *t, const struct step_record *recor
     tell(t, "\n");
 }
 
-static inline struct view teller_heap(struct view bytes)
-{
-    if (bytes.null) return VIEW_NULL;
-    uint8_t *copy = malloc(bytes.size + 1);
-    memcpy(copy, bytes.data, bytes.size);
-    return view_of(copy, bytes.size);
-}
-
 /* ---- steps -----------------------------------------------------------------------------------
  */
 
@@ -214,8 +206,8 @@ static inline void teller_commit(struct teller *t, const struct step *step)
     } else if (step->record_count > 0) {
         for (uint32_t i = 0; i < step->record_count; i++) {
             assert_true(t->log_count < TELLER_LOG);
-            t->log[t->log_count].key.bytes = teller_heap(step->records[i].key.bytes);
-            t->log[t->log_count++].value.bytes = teller_heap(step->records[i].value.bytes);
+            t->log[t->log_count].key.bytes = rig_heap(step->records[i].key.bytes);
+            t->log[t->log_count++].value.bytes = rig_heap(step->records[i].value.bytes);
         }
         for (uint32_t i = 0; i < step->record_count; i++)
             tell_record(t, &step->records[i]);

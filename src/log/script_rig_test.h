@@ -98,6 +98,15 @@ static inline bool append(struct crash_run *run, const struct rig_batch *what)
     return result == LOG_OK;
 }
 
+/* So many batches of one record, each settled before the next. */
+static inline void append_few(struct crash_run *run, int count)
+{
+    for (int k = 0; k < count && !dead(run); k++) {
+        append(run, &(struct rig_batch){.count = 1, .value_bytes = 60u + (uint32_t)k});
+        settle(run);
+    }
+}
+
 static inline bool append_next(struct crash_run *run, int32_t count, uint32_t value_bytes)
 {
     struct rig_batch what = {.count = count,
@@ -273,10 +282,7 @@ static inline void script_truncate(struct crash_run *run)
          * the truncation is known to be over, which it is now. */
         for (int64_t o = run->model->end; o < MODEL_RECORDS; o++)
             run->model->crc[o] = 0;
-        for (int k = 0; k < 4 && !dead(run); k++) {
-            append(run, &(struct rig_batch){.count = 1, .value_bytes = 60u + (uint32_t)k});
-            settle(run);
-        }
+        append_few(run, 4);
     }
 }
 
@@ -293,10 +299,7 @@ static inline void script_restart(struct crash_run *run)
     wait_for(run, &task);
     if (dead(run) || task.result != LOG_OK) return;
     run->model->start_min = run->model->durable = run->model->end = 100;
-    for (int k = 0; k < 5 && !dead(run); k++) {
-        append(run, &(struct rig_batch){.count = 1, .value_bytes = 60u + (uint32_t)k});
-        settle(run);
-    }
+    append_few(run, 5);
 }
 
 static inline void script_delete_records(struct crash_run *run)

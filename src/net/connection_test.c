@@ -461,13 +461,7 @@ static void idle(void **state)
 static int client_unseen(struct rig *rig)
 {
     uint8_t frame[256];
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(rig->listener->bound[0].port)};
-    int one = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    int fd = client_connect(rig);
     client_send(fd, frame, frame_make(frame, 12, 4, 1));
     return fd;
 }

@@ -299,7 +299,8 @@ __attribute__((unused)) static void turns(struct rig *rig, int count)
         rig_turn(rig);
 }
 
-__attribute__((unused)) static int client_open(struct rig *rig)
+/* Connected; nobody has accepted it. */
+__attribute__((unused)) static int client_connect(struct rig *rig)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in to = {.sin_family = AF_INET,
@@ -308,6 +309,12 @@ __attribute__((unused)) static int client_open(struct rig *rig)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
     assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    return fd;
+}
+
+__attribute__((unused)) static int client_open(struct rig *rig)
+{
+    int fd = client_connect(rig);
     turns(rig, 2);
     return fd;
 }

@@ -39,6 +39,17 @@ def uvarint(value):
     return out + bytes([value])
 
 
+def read_uvarint(take):
+    """The number of which `take(1)` gives the bytes."""
+    value, shift = 0, 0
+    while True:
+        byte = take(1)[0]
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value
+
+
 class Form:
     """One version of one message."""
 
@@ -131,13 +142,7 @@ class Form:
         return data
 
     def get_uvarint(self):
-        value, shift = 0, 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
+        return read_uvarint(self.take)
 
     def get_length(self, size="i"):
         if self.flexible:

@@ -24,13 +24,7 @@ class Reader:
         return self.data[self.at - size:self.at]
 
     def unsigned(self):
-        value, shift = 0, 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
+        return kmsg.read_uvarint(self.take)
 
     def signed(self):
         value = self.unsigned()
