@@ -7,12 +7,9 @@
 #include "broker/placed.h"
 #include "broker/shards.h"
 
-static struct replica_key replica_key_of(struct uuid topic_id, int32_t partition)
+static struct view view_of_key(const struct replica_key *key)
 {
-    struct replica_key key;
-    memcpy(key.bytes, topic_id.bytes, sizeof(topic_id.bytes));
-    memcpy(key.bytes + sizeof(topic_id.bytes), &partition, sizeof(partition));
-    return key;
+    return view_of(key, sizeof(*key));
 }
 
 void replicas_init(struct node *node)
@@ -77,8 +74,8 @@ void replica_moved(struct replica *replica)
 
 struct replica *replica_find(const struct node *node, struct uuid topic_id, int32_t partition)
 {
-    struct replica_key key = replica_key_of(topic_id, partition);
-    struct map_node *found = map_find(&node->replicas.by_id, view_of(key.bytes, sizeof(key.bytes)));
+    struct replica_key key = {topic_id, partition};
+    struct map_node *found = map_find(&node->replicas.by_id, view_of_key(&key));
     return found == NULL ? NULL : container_of(found, struct replica, by_id);
 }
 
@@ -145,9 +142,10 @@ static struct replica *replica_make(struct node *node,
         .count_written = node->options.ack_replicated,
     };
     if (replica == NULL) return NULL;
-    *replica = (struct replica){.node = node, .topic_id = topic->id, .partition = partition};
-    replica->key = replica_key_of(topic->id, partition);
-    replica->by_id.key = view_of(replica->key.bytes, sizeof(replica->key.bytes));
+    *replica = (struct replica){
+        .node = node, .key = {topic->id, partition}
+    };
+    replica->by_id.key = view_of_key(&replica->key);
     list_init(&replica->waits);
     list_init(&replica->opening);
     list_init(&replica->recovered);

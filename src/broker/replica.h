@@ -16,8 +16,10 @@ struct node;
 struct replica;
 
 struct replica_key {
-    uint8_t bytes[20]; /* Topic id, partition. */
+    struct uuid topic_id;
+    int32_t partition;
 };
+_Static_assert(sizeof(struct replica_key) == 20, "all of it is hashed and compared");
 
 struct replica_wait {
     struct list link; /* On itself: waits on nothing. */
@@ -28,12 +30,16 @@ struct replica_wait {
 
 struct replica {
     struct map_node by_id;
-    struct replica_key key;
+    union {
+        struct replica_key key;
+        struct {
+            struct uuid topic_id;
+            int32_t partition;
+        };
+    };
+    int log_error; /* If `log` is NULL: a result of logs_replica(). */
     struct node *node;
-    struct uuid topic_id;
-    int32_t partition;
     struct log *log; /* NULL: its directory is offline, or it is lost. */
-    int log_error;   /* Then: a result of logs_replica(). */
     struct partition *state;
     struct log_watch watch;
     struct list waits;

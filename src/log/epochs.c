@@ -6,7 +6,8 @@
 bool epochs_reserve(struct mem *mem, struct epochs *epochs, uint32_t more)
 {
     if (epochs->count + more <= epochs->capacity) return true;
-    uint32_t capacity = MAX(epochs->capacity * 2, epochs->count + MAX(more, 2u));
+    uint32_t capacity =
+        MAX(epochs->capacity * 2, epochs->count + MAX(more, 1u)); /* Most have one. */
     struct epoch_entry *entries = mem_get(mem, capacity * sizeof(entries[0]));
     if (entries == NULL) return false;
     if (epochs->count > 0) memcpy(entries, epochs->entries, epochs->count * sizeof(entries[0]));

@@ -62,7 +62,7 @@ void segment_free(struct mem *mem, struct segment *segment)
 bool segment_push(struct mem *mem, struct log *log, struct segment *segment)
 {
     if (log->segment_count == log->segment_capacity) {
-        uint32_t capacity = log->segment_capacity == 0 ? 4 : log->segment_capacity * 2;
+        uint32_t capacity = log->segment_capacity == 0 ? 2 : log->segment_capacity * 2;
         struct segment **segments = mem_get(mem, capacity * sizeof(segments[0]));
         if (segments == NULL) return false;
         if (log->segment_count > 0)

@@ -138,20 +138,35 @@ struct log {
     int32_t partition;
     struct uuid topic_id;
     enum log_state state;
-    int error;                   /* If broken: an enum log_result or -errno. */
-    int open_error;              /* Of the last opening that may be tried again; told once. */
-    bool has_folder;             /* On disk. */
-    bool future;                 /* The copy that a move makes: its folder is named *-future. */
-    bool promoted;               /* Its folder is still named so: the opening renames it. */
-    bool frozen;                 /* Its move ends: nothing is appended, deleted or compacted. */
+    int error;      /* If broken: an enum log_result or -errno. */
+    int open_error; /* Of the last opening that may be tried again; told once. */
+    /* What is so, together: there are many logs, and each alone would take eight bytes. */
+    bool has_folder;       /* On disk. */
+    bool future;           /* The copy that a move makes: its folder is named *-future. */
+    bool promoted;         /* Its folder is still named so: the opening renames it. */
+    bool frozen;           /* Its move ends: nothing is appended, deleted or compacted. */
+    bool unlisted;         /* Not in the checkpoint files: the metadata log. */
+    bool recover;          /* Not yet recovered after an unclean stop. */
+    bool touched;          /* Opened since the start: closing has something to write. */
+    bool metadata_checked; /* partition.metadata holds topic_id. */
+    bool commit_eager;     /* log_commit_eagerly */
+    bool names_dirty;      /* Its folder has names that are not durable yet. */
+    bool making;           /* A work makes the folder. */
+    bool working;          /* The first of `works` runs, or is being finished. */
+    bool epochs_flushing;  /* A work writes leader-epoch-checkpoint. */
+    bool resuming;         /* A work writes what a recovery needs (resume.c). */
+    bool retain_failed;    /* Files that retention took remain: no more is deleted, none is read. */
+    bool times_loading;    /* A work reads the closed segments' last times. */
+    bool looking;          /* A lookup job is in flight. */
+    bool unclean;          /* Its batches do not hold: not compacted any more. */
+    bool background;       /* Opened for a task only: may be closed again. */
+    bool change_full;      /* It came on a full disk, half done. */
+    bool gone_stray;       /* Its folder is kept, as -stray. */
+    bool gone_running;     /* The deletion. */
+    bool gone_finished;
+    bool gone_waits; /* Its folder's new name found no room on the disk, until gone_round. */
+
     struct log_move *move;       /* To another directory (move.c); or NULL. */
-    bool unlisted;               /* Not in the checkpoint files: the metadata log. */
-    bool recover;                /* Not yet recovered after an unclean stop. */
-    bool touched;                /* Opened since the start: closing has something to write. */
-    bool metadata_checked;       /* partition.metadata holds topic_id. */
-    bool commit_eager;           /* log_commit_eagerly */
-    bool names_dirty;            /* Its folder has names that are not durable yet. */
-    bool making;                 /* A work makes the folder. */
     int64_t checkpoint_recovery; /* From the checkpoints, until opened. */
     int64_t checkpoint_start;    /* -1: none. */
     int64_t checkpoint_watermark;
@@ -174,39 +189,26 @@ struct log {
     struct list writes; /* struct log_write, in order. */
     struct list ready;  /* On logs->ready: something to hand over in this turn. */
     struct list watches;
-    struct list telling;   /* On logs->telling. */
-    int events;            /* To be told. */
-    struct list works;     /* struct log_work; the first one is running. */
-    bool working;          /* One runs, or is being finished. */
-    struct list queries;   /* struct log_query that wait for the opening. */
-    bool epochs_flushing;  /* A work writes leader-epoch-checkpoint. */
-    bool resuming;         /* A work writes what a recovery needs (resume.c). */
-    bool retain_failed;    /* Files that retention took remain: no more is deleted, none is read. */
-    bool times_loading;    /* A work reads the closed segments' last times. */
-    int times_error;       /* Of the last one; told once. */
-    bool looking;          /* A lookup job is in flight. */
-    int look_error;        /* Of the last one; told once. */
-    uint32_t holds;        /* Jobs and tasks that point here: it is not freed before they end. */
-    struct list names;     /* On directory->names. */
-    struct list changing;  /* On logs->changing, until its change can start. */
-    struct list retaining; /* On logs->retaining. */
-    struct list recovering;       /* On logs->recovering, as long as `recover`. */
-    struct clean *cleaning;       /* A compaction works on it; or NULL. */
-    bool unclean;                 /* Its batches do not hold: not compacted any more. */
-    bool background;              /* Opened for a task only: may be closed again. */
-    struct log_task *change_task; /* Being truncated or restarted; or NULL. */
-    bool change_full;             /* It came on a full disk, half done. */
-    int64_t recovery_cap;         /* The recovery point is told no higher. */
-    struct list gone;             /* On logs->gone. */
-    struct log_task *gone_task;   /* Who waits for the deletion; or NULL. */
-    bool gone_stray;              /* Its folder is kept, as -stray. */
-    bool gone_running;
-    bool gone_finished;
-    bool gone_waits;               /* Its folder's new name found no room on the disk: */
-    uint32_t gone_round;           /* until the ballast moves on from this round. */
+    struct list telling;    /* On logs->telling. */
+    int events;             /* To be told. */
+    uint32_t holds;         /* Jobs and tasks that point here: it is not freed before they end. */
+    struct list works;      /* struct log_work; `working`: the first one is. */
+    int times_error;        /* Of the last `times_loading`; told once. */
+    int look_error;         /* Of the last `looking`; told once. */
+    struct list queries;    /* struct log_query that wait for the opening. */
+    struct list names;      /* On directory->names. */
+    struct list changing;   /* On logs->changing, until its change can start. */
+    struct list retaining;  /* On logs->retaining. */
+    struct list recovering; /* On logs->recovering, as long as `recover`. */
+    struct clean *cleaning; /* A compaction works on it; or NULL. */
+    struct log_task *change_task;  /* Being truncated or restarted; or NULL. */
+    int64_t recovery_cap;          /* The recovery point is told no higher. */
+    struct list gone;              /* On logs->gone. */
+    struct log_task *gone_task;    /* Who waits for the deletion; or NULL. */
     struct uuid aside_id;          /* For the name of its folder when it is put aside. */
     struct io_file *metadata_file; /* partition.metadata, until it is durable. */
     struct log_hint *hints;        /* LOG_HINTS of them from the first one on; or NULL. */
+    uint32_t gone_round;           /* gone_waits ends when the ballast moves on from this round. */
     uint32_t hint_next;
     uint8_t key[]; /* Of node.key's size, and perhaps a byte more. */
 };
