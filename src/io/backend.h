@@ -12,6 +12,8 @@ struct io_backend {
     int64_t (*wall_ms)(struct io *io);
     uint64_t (*random)(struct io *io, enum io_random stream);
     uint32_t (*turn)(struct io *io, int64_t until_ms);
+    /* Optional: else all writes complete in a later turn. */
+    uint32_t (*writes_now)(struct io *io);
     void (*wake)(struct io *io);
     void (*submit)(struct io *io, struct io_op *op);
     void (*free)(struct io *io);

@@ -103,6 +103,11 @@ uint32_t io_turn(struct io *io, int64_t until_ms)
     return io->backend->turn(io, until_ms);
 }
 
+uint32_t io_writes_now(struct io *io)
+{
+    return io->backend->writes_now == NULL ? 0 : io->backend->writes_now(io);
+}
+
 void io_wake(struct io *io)
 {
     io->backend->wake(io);

@@ -7,11 +7,11 @@
  *              result. The io_disk_* calls may block: only inside a job, before serving, or where
  *              the comment says that the shard may.
  *   submitted  reads, writes, *make durable*, jobs: the caller embeds a `struct io_op`, sets
- *              `done`, and submits; `done` is called in a later io_turn, never inside the
- *              submission. Completions may come late and in any order across files; writes to one
- *              file complete in order. A buffer given belongs to the seam until then.
- *   streams    byte streams: listeners, connections. Readiness is told by a callback; recv and send
- *              never block; send may take less than asked.
+ *              `done`, and submits; `done` is called in a later io_turn, or in
+ *              io_writes_now, never inside the submission. Completions may come late and in any
+ * order across files; writes to one file complete in order. A buffer given belongs to the seam
+ * until then. streams    byte streams: listeners, connections. Readiness is told by a callback;
+ * recv and send never block; send may take less than asked.
  *
  * Errors are -errno as they came from the world, here and nowhere else first seen; every failed
  * call is counted. In the simulator any call may fail, complete late, or be cut by a crash.
@@ -79,6 +79,12 @@ void io_free(struct io *io);
  * number of callbacks made. */
 uint32_t io_turn(struct io *io, int64_t until_ms);
 
+/* Make the writes that were submitted so far, where that does not block, and deliver them: what
+ * waits for a write need not wait for a turn. Outside io_turn only. Returns the number of callbacks
+ * made; what these submit waits for the next turn. In the simulator every write takes its time:
+ * none is made. */
+uint32_t io_writes_now(struct io *io);
+
 /* Wake the handle's io_turn from another thread. Async-signal-safe. */
 void io_wake(struct io *io);
 
@@ -88,7 +94,7 @@ enum io_kind { IO_WRITE, IO_READ, IO_DURABLE, IO_JOB };
 
 struct io_op {
     struct list link;               /* The seam's, while it is in flight. */
-    void (*done)(struct io_op *op); /* Called once, in io_turn. May submit again. */
+    void (*done)(struct io_op *op); /* Called once, as said above. May submit again. */
     int64_t result;                 /* Bytes, or 0, or -errno. Set before `done`. */
     uint8_t kind;                   /* enum io_kind; set by the submission. */
     bool in_flight;                 /* The op and its buffers belong to the seam. */

@@ -1,10 +1,10 @@
 /* posix.c - one shard's turn over epoll, and its lanes.
  *
- * Writes are made by the shard itself at the start of a turn, in the order of submission: into the
- * page cache they do not block. Reads are tried without waiting and go to the work lane when the
- * page cache has not got them. *Make durable* goes to the sync lane of its log directory, jobs to
- * the work lane. Lanes hand back through a locked list and an eventfd. This file and its sisters
- * are the only ones that make system calls (console and cli excepted). */
+ * Writes are made by the shard itself, when it asks for them or at the start of a turn, in the
+ * order of submission: into the page cache they do not block. Reads are tried without waiting and
+ * go to the work lane when the page cache has not got them. *Make durable* goes to the sync lane of
+ * its log directory, jobs to the work lane. Lanes hand back through a locked list and an eventfd.
+ * This file and its sisters are the only ones that make system calls (console and cli excepted). */
 #include "io/posix_inside.h"
 
 #include <errno.h>
@@ -324,6 +324,25 @@ static uint32_t deliver(struct posix *p)
     return count;
 }
 
+static uint32_t posix_writes_now(struct io *io)
+{
+    struct posix *p = posix_of(io);
+    assert(list_empty(&p->done)); /* A turn delivers all that it has. */
+    struct list others;
+    list_init(&others);
+    struct list *node;
+    while ((node = list_pop(&p->submitted)) != NULL) {
+        struct io_op *op = container_of(node, struct io_op, link);
+        if (op->kind == IO_WRITE)
+            hand_over_writes(p, op);
+        else
+            list_append(&others, node);
+    }
+    while ((node = list_pop(&others)) != NULL)
+        list_append(&p->submitted, node);
+    return deliver(p);
+}
+
 /* ---- the turn -------------------------------------------------------------------------------- */
 
 static int ready_of(uint32_t events)
@@ -401,6 +420,7 @@ const struct io_backend posix_backend = {
     .wall_ms = posix_wall_ms,
     .random = posix_random,
     .turn = posix_turn,
+    .writes_now = posix_writes_now,
     .wake = posix_wake,
     .submit = posix_submit,
     .free = posix_free,

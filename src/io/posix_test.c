@@ -240,6 +240,32 @@ static void test_many_durable(void **state)
     }
 }
 
+/* Writes need not wait for a turn; all else does, whatever was submitted between them. */
+static void test_writes_now(void **state)
+{
+    struct rig *rig = *state;
+    struct io_file *file = create(rig, "now");
+    struct waited first = {.op.done = mark_done}, second = first, sync = first;
+    char back[4];
+    assert_int_equal(io_writes_now(rig->io), 0);
+    io_write(rig->io, &first.op, file, &(struct iovec){"ab", 2}, 1, 0);
+    io_durable(rig->io, &sync.op, &file, 1);
+    io_write(rig->io, &second.op, file, &(struct iovec){"cd", 2}, 1, 2);
+    assert_false(first.done);
+    assert_int_equal(io_writes_now(rig->io), 2);
+    assert_true(first.done);
+    assert_true(second.done);
+    assert_int_equal(second.op.result, 2);
+    assert_int_equal(io_disk_read_cached(rig->io, file, back, sizeof(back), 0), 4);
+    assert_memory_equal(back, "abcd", 4);
+    assert_false(sync.done);
+    assert_int_equal(io_writes_now(rig->io), 0);
+    wait_for(rig, &sync);
+    assert_int_equal(sync.op.result, 0);
+    io_disk_close(rig->io, file);
+    assert_int_equal(io_disk_unlink(rig->io, path_of(rig, "now")), 0);
+}
+
 /* What cannot be synced says so. */
 static void test_durable_fails(void **state)
 {
@@ -429,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_neighbours, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_failing_neighbours, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_many_durable, rig_open, rig_close),
+        cmocka_unit_test_setup_teardown(test_writes_now, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_durable_fails, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_wake, rig_open, rig_close),
         cmocka_unit_test_setup_teardown(test_free_waits, rig_open, rig_close),

@@ -6,10 +6,11 @@
  *
  * Start: logs_open() (blocks: before serving) locks the directories, reads identity, clean marks
  * and checkpoints and lists the partitions; it opens none of them. Turn: the shard calls
- * logs_turn() before each io_turn(); there writes are handed over, commits start (one in flight per
- * directory; what is appended meanwhile joins the next), and due tasks run: retention, compaction,
- * checkpoints, producer expiry, closing of idle files, deletion, recovery of what was not used yet.
- * Stop: logs_close() syncs, writes the checkpoints, and the clean mark where it is earned.
+ * logs_turn() before each io_turn(); there writes are made and told, commits start (one in flight
+ * per directory; what is appended meanwhile joins the next), and due tasks run: retention,
+ * compaction, checkpoints, producer expiry, closing of idle files, deletion, recovery of what was
+ * not used yet. Stop: logs_close() syncs, writes the checkpoints, and the clean mark where it is
+ * earned.
  *
  * Memory: from io_mem(). Thread: the shard's. */
 #pragma once

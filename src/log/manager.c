@@ -508,7 +508,12 @@ int64_t logs_turn(struct logs *logs)
     turn_tell(logs);
     turn_gives_up(logs, now_ms);
     logs->retry = false;
+    bool gathered = !list_empty(&logs->ready);
     turn_writes(logs);
+    if (gathered && io_writes_now(logs->io) > 0) { /* Who waited is answered in this turn. */
+        turn_tell(logs);
+        turn_writes(logs);
+    }
     for (uint32_t i = 0; i < logs->directory_count; i++) {
         struct log_directory *directory = &logs->directories[i];
         turn_offline(directory);
