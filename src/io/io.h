@@ -7,11 +7,11 @@
  *              result. The io_disk_* calls may block: only inside a job, before serving, or where
  *              the comment says that the shard may.
  *   submitted  reads, writes, *make durable*, jobs: the caller embeds a `struct io_op`, sets
- *              `done`, and submits; `done` is called in a later io_turn, or in
- *              io_writes_now, never inside the submission. Completions may come late and in any
- * order across files; writes to one file complete in order. A buffer given belongs to the seam
- * until then. streams    byte streams: listeners, connections. Readiness is told by a callback;
- * recv and send never block; send may take less than asked.
+ *              `done`, and submits; `done` is called in a later io_turn or in io_writes_now, never
+ *              inside the submission. Completions may come late and in any order across files;
+ *              writes to one file complete in order. A buffer given belongs to the seam until then.
+ *   streams    byte streams: listeners, connections. Readiness is told by a callback; recv and send
+ *              never block; send may take less than asked.
  *
  * Errors are -errno as they came from the world, here and nowhere else first seen; every failed
  * call is counted. In the simulator any call may fail, complete late, or be cut by a crash.
