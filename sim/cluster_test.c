@@ -82,6 +82,24 @@ static void scene_pass(struct scene *scene, int64_t ms)
         scene_step(scene, until_us);
 }
 
+/* An idempotent producer that waits for all and never ends, two seconds into its work. The
+ * caller's. */
+static struct client_producer *scene_producer(struct scene *scene)
+{
+    struct client_producer *producer =
+        client_producer_new(&(struct client_seat){.world = scene->world,
+                                                  .history = &scene->history,
+                                                  .seed = 1,
+                                                  .index = 1,
+                                                  .host = sim_node_host(scene->cluster.machine)},
+                            0);
+    producer->idempotent = scene->history.idempotent[0] = true;
+    producer->acks = -1;
+    producer->quota = UINT32_MAX / 2;
+    scene_pass(scene, 2000);
+    return producer;
+}
+
 /* Any one allocation fails while a topic is created: clients see the topic with all its partitions,
  * or not at all (seed 1685: half of a batch of metadata was applied). */
 static void a_topic_is_created_without_memory(void **state)
@@ -111,17 +129,7 @@ static void a_log_opens_without_memory(void **state)
 {
     (void)state;
     struct scene *scene = scene_new(1, 1, 0);
-    struct client_producer *producer =
-        client_producer_new(&(struct client_seat){.world = scene->world,
-                                                  .history = &scene->history,
-                                                  .seed = 1,
-                                                  .index = 1,
-                                                  .host = sim_node_host(scene->cluster.machine)},
-                            0);
-    producer->idempotent = scene->history.idempotent[0] = true;
-    producer->acks = -1;
-    producer->quota = UINT32_MAX / 2;
-    scene_pass(scene, 2000);
+    struct client_producer *producer = scene_producer(scene);
     for (uint32_t round = 0; round < 600; round++) {
         uint32_t nth = 16 + round % 10;
         for (int i = 0; i < 2; i++) /* Answers are lost, so that some of it is sent again. */
@@ -152,17 +160,7 @@ static void a_log_opens_for_the_first_first(void **state)
 {
     (void)state;
     struct scene *scene = scene_new(1, 1, 0);
-    struct client_producer *producer =
-        client_producer_new(&(struct client_seat){.world = scene->world,
-                                                  .history = &scene->history,
-                                                  .seed = 1,
-                                                  .index = 1,
-                                                  .host = sim_node_host(scene->cluster.machine)},
-                            0);
-    producer->idempotent = scene->history.idempotent[0] = true;
-    producer->acks = -1;
-    producer->quota = UINT32_MAX / 2;
-    scene_pass(scene, 2000);
+    struct client_producer *producer = scene_producer(scene);
     for (uint32_t round = 0; round < 200; round++) {
         assert_true(cluster_stop(&scene->cluster));
         assert_true(cluster_start(&scene->cluster));

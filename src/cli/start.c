@@ -4,6 +4,7 @@
  * state is static, as a signal carries none. */
 #include "cli/start.h"
 #include "cli/clock.h"
+#include "cli/resident.h"
 #include "cli/start_notify.h"
 #include "cli/start_tap.h"
 
@@ -24,7 +25,6 @@
 #include "io/posix.h"
 #include "log/log_dir.h"
 #include "sys/memory.h"
-#include "sys/resident.h"
 
 #define START_FILE_BYTES (16u * 1024u * 1024u)
 

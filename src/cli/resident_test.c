@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "sys/resident.h"
+#include "cli/resident.h"
 
 /* What the kernel maps around a touch, at most. Here it is aligned so that no other constant that a
  * test touches is in the middle one. */

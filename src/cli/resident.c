@@ -5,7 +5,7 @@
  * that are the file's and pages that are not there. Of its 64 bits a page's entry has 63 (in
  * memory), 62 (swapped out) and 61 (a page of a file or shared; clear: private to the process) for
  * everybody to read. */
-#include "sys/resident.h"
+#include "cli/resident.h"
 
 #include <fcntl.h>
 #include <link.h>
